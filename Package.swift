@@ -148,7 +148,7 @@ let testTargets: [Target] = [
         name: "TestCommands",
         dependencies: ["Commands", "CommandLine", "PluginHost", "Platform", "CredentialCore", "TestPorts"],
         path: "Tests/TestCommands", swiftSettings: testing),
-    // What an adapter is given, with a provider whose answers a test writes.
+    // The input of an adapter, with a provider whose responses a test writes.
     .target(
         name: "TestAdapters",
         dependencies: ["OAuth", "CryptoSupport", "CredentialCore", "StrictJSON", "TestPorts"],
@@ -157,7 +157,7 @@ let testTargets: [Target] = [
     .target(
         name: "Simulation", dependencies: ["SharedGroups", "CredentialCore", "StrictJSON", "TestPorts"],
         path: "Tests/Simulation", exclude: ["Mutants.toml"], swiftSettings: testing),
-    // What scripts/fuzz runs for hours and FuzzTests for a moment.
+    // The targets that scripts/fuzz runs for hours and FuzzTests for a moment.
     .target(
         name: "FuzzTargets",
         dependencies: [

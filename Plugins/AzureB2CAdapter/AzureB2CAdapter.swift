@@ -33,8 +33,8 @@ package struct AzureB2CAdapter: CredentialAdapter {
     }
 
     /// Adds `openid`; `offline_access`, unless the type has a scope of its own without it; and the client id where
-    /// nothing names a resource: without one B2C issues no access token. What ends in `/.default` is for client
-    /// credentials and is left alone.
+    /// nothing names a resource: without one B2C issues no access token. A scope that ends in `/.default` is for
+    /// client credentials and is left alone.
     package func effectiveScope(_ scope: [String], of type: AccountType) -> [String] {
         B2CConfiguration.effectiveScope(scope, of: type)
     }

@@ -1,7 +1,7 @@
 import CredentialCore
 import OAuth
 
-/// What a definition, a flow and a scope must be like for B2C.
+/// The requirements of B2C for a definition, a flow and a scope.
 enum B2CConfiguration {
     /// Checks a definition without the network.
     ///
@@ -86,7 +86,7 @@ enum B2CConfiguration {
         if type.flow == .clientCredentials || words.contains(where: { $0.hasSuffix("/.default") }) { return words }
         let reserved = ["openid", offlineAccess, "profile", "email"]
         let namesResource = words.contains { !reserved.contains($0.lowercased()) }
-        // Where the id token is the bearer, an access token would be of no use.
+        // An access token would be of no use if the ID token is the bearer.
         if !namesResource, type.bearer == .accessToken { words.append(type.clientID) }
         let isOnline = !type.scope.isEmpty && !contains(offlineAccess, in: type.scope)
         for word in isOnline ? ["openid"] : ["openid", offlineAccess] where !contains(word, in: words) {

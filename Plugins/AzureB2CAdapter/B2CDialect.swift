@@ -2,7 +2,7 @@ import CredentialCore
 import OAuth
 import StrictJSON
 
-/// What B2C does differently once a request is on its way.
+/// The behavior of B2C that differs once a request is on its way.
 struct B2CDialect: ProviderDialect {
     let type: AccountType
     let policy: B2CPolicy

@@ -2,12 +2,12 @@ import CredentialCore
 import OAuth
 import StrictJSON
 
-/// Who a token of B2C is about. Policies differ in what they tell, so each fact has several places.
+/// The user that a token of B2C is about. Policies differ in what they tell, so each fact has several places.
 struct B2CPerson {
     private let claims: IDTokenClaims
     private let profile: JSONObject?
 
-    /// What the `sub` of old tenants says, the same for everybody.
+    /// The `sub` of old tenants, the same for every user.
     private static let noSubject = "Not supported currently. Use oid claim."
 
     /// - Parameter profile: what ``profile(of:)`` gave.

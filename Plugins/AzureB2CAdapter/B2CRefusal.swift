@@ -10,7 +10,7 @@ struct B2CRefusal: Equatable {
     let number: String
     /// The sentence, to the end of its line.
     let message: String
-    /// What the lines after it say, names in lower case: `correlation id`, `timestamp`, `login_hint`.
+    /// The facts in the lines after it, names in lower case: `correlation id`, `timestamp`, `login_hint`.
     let facts: [String: String]
 
     /// Reads a refusal; `nil` when it has no number, which is normal too.
@@ -31,7 +31,7 @@ struct B2CRefusal: Equatable {
         self.facts = facts
     }
 
-    /// What it means: by the number first, by `error` where the number is not known.
+    /// Returns the meaning of the refusal: by the number first, by `error` if the number is not known.
     ///
     /// 90080, 90128 and 90129 alone say that a grant is gone; 90088 and 90085 come as `invalid_grant` too and do not.
     func error(

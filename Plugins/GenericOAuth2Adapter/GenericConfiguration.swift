@@ -2,7 +2,7 @@ import CredentialCore
 import OAuth
 import StrictJSON
 
-/// What a type says of its provider, checked.
+/// The provider's configuration from a type, validated.
 struct GenericConfiguration {
     private let type: AccountType
 
@@ -95,8 +95,8 @@ struct GenericConfiguration {
         return text.text
     }
 
-    /// What is known of the provider: the endpoints of the definition, before those of the issuer's metadata. credmgr
-    /// fetches the metadata only if the definition lacks an endpoint that is needed.
+    /// Returns the metadata of the provider: the endpoints of the definition, before those of the issuer's
+    /// metadata. credmgr fetches the metadata only if the definition lacks an endpoint that is needed.
     func metadata(
         needs: [AccountType.Endpoint], source: MetadataSource, in context: AdapterContext
     ) throws(CredentialError) -> ServerMetadata {

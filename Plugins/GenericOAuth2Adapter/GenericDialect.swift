@@ -20,7 +20,7 @@ struct GenericDialect: ProviderDialect {
 
     func state(of received: ReceivedTokens) -> JSONObject { JSONObject() }
 
-    /// Who signed in: by the id token, else by the UserInfo endpoint, else by what the user said.
+    /// Identifies the user: by the ID token, else by the UserInfo endpoint, else by the user's input.
     ///
     /// A provider without OpenID Connect does not tell who signed in. Then `--username` or `--login-hint` names the
     /// account, so that several can be kept apart; without either there is one account, `default`.

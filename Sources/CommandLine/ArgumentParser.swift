@@ -1,6 +1,6 @@
 package import CredentialCore
 
-/// What a command line asks for.
+/// The action that a command line requests.
 package enum Invocation: Sendable {
     /// Nothing: no command is named, at most options of every command.
     case nothing

@@ -22,15 +22,16 @@ package struct Arguments: Sendable {
         self.values = values
     }
 
-    /// What was given for an option.
+    /// The value given for an option.
     package subscript<Value>(_ option: Option<Value>) -> Value { option.read(given(option.spec.name)) }
 
-    /// What was given for a parameter.
+    /// The value given for a parameter.
     package subscript<Value>(_ parameter: Parameter<Value>) -> Value {
         parameter.read(given(parameter.spec.name) ?? [])
     }
 
-    /// What was given for an option that not every command of a kind lists; else as if nothing was given.
+    /// The value given for an option that not every command of a kind lists; if it is not listed, the same as if no
+    /// value was given.
     package subscript<Value>(ifListed option: Option<Value>) -> Value { option.read(values[option.spec.name]) }
 
     /// The command line as it was typed, with further words: for hints of commands that hold no secret.

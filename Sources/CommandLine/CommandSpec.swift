@@ -8,9 +8,9 @@ package struct CommandSpec: Sendable {
     package let aliases: [[String]]
     /// Whether it runs, and whether help shows it.
     package let role: Role
-    /// What it does, on one line, in lower case and without a full stop.
+    /// The summary, on one line, in lower case and without a full stop.
     package var summary: Message { list.summary() }
-    /// What it does, in whole sentences; paragraphs are parted by an empty line.
+    /// The description, in whole sentences; an empty line separates paragraphs.
     package var details: Message { list.details() }
     /// Its positional parameters, in order.
     package var parameters: [ParameterSpec] { list.parameters().map(\.spec) }
@@ -46,7 +46,7 @@ package struct CommandSpec: Sendable {
 
     /// A command line and what it does.
     package struct Example: Sendable {
-        /// What it does, in lower case and without a full stop.
+        /// The purpose, in lower case and without a full stop.
         package let purpose: Message
         /// The line as typed, without a prompt.
         package let line: String
@@ -58,8 +58,8 @@ package struct CommandSpec: Sendable {
         }
     }
 
-    /// What is asked for only of the command that a command line names, and by help: `token` does not pay for the
-    /// descriptions of all others.
+    /// The texts that only the named command and help read: `token` does not pay for the descriptions of all other
+    /// commands.
     private struct Description: Sendable {
         let summary: @Sendable () -> Message
         let details: @Sendable () -> Message

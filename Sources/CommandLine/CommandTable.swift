@@ -17,7 +17,7 @@ package struct CommandTable: Sendable {
     /// The files that are read and written.
     package var files: [FileText] { texts.files() }
 
-    /// What only help and manual pages ask for.
+    /// The texts that only help and manual pages read.
     private struct Texts: Sendable {
         let usual: @Sendable () -> [[String]]
         let beginning: @Sendable () -> [String]

@@ -1,7 +1,7 @@
 import CredentialCore
 
 extension CommandTable {
-    /// What is wrong with the table itself, as sentences; a test holds it to be empty.
+    /// The errors in the table itself, as sentences; a test checks that there are none.
     package var problems: [String] {
         let named = commands.flatMap { [$0.path] + $0.aliases }
         var problems = Self.repeated(named.map { $0.joined(separator: " ") }).map { "command '\($0)' given twice" }

@@ -1,6 +1,6 @@
 package import CredentialCore
 
-/// What may stand at the cursor of a command line, by the same table as everything else.
+/// The completions at the cursor of a command line, from the same table as everything else.
 package struct Completer: Sendable {
     private let table: CommandTable
     private let lookUp: @Sendable (ValueSpec.Completion) -> [Name]
@@ -10,7 +10,7 @@ package struct Completer: Sendable {
     package struct Name: Sendable, ExpressibleByStringLiteral {
         /// The name.
         package let word: String
-        /// What a shell shows beside it.
+        /// The text that a shell shows beside it.
         package let text: String?
 
         /// Makes a name.
@@ -49,7 +49,7 @@ package struct Completer: Sendable {
         return lines.map { $0 + "\n" }.joined()
     }
 
-    /// Where in a command line the cursor is.
+    /// The position of the cursor in a command line.
     private struct Position {
         var path: [String] = []
         var positionals = 0

@@ -36,7 +36,7 @@ package struct HelpText: Sendable {
 
     // MARK: Pages
 
-    /// What most users need, on a screen of 24 lines of 80 columns.
+    /// The commands that most users need, on a screen of 24 lines of 80 columns.
     private var overview: String {
         var text = beginning
         if !table.beginning.isEmpty {

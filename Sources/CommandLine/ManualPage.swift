@@ -103,7 +103,7 @@ package struct ManualPage: Sendable {
                 others: (below + beside).filter { $0.role == .command })
     }
 
-    /// What every page has at its end.
+    /// Returns the end of every page.
     private func ending(
         _ statuses: [ExitStatusText], _ variables: [EnvironmentText], others: [CommandSpec]
     ) -> String {

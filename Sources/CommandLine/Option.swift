@@ -7,7 +7,7 @@ package import CredentialCore
 /// let name = arguments[Self.type]                                        // String?
 /// ```
 package struct Option<Value: Sendable>: DeclaredOption {
-    /// What parser, help, manual page and completion know of it.
+    /// The description for parser, help, manual page and completion.
     package let spec: OptionSpec
     /// Reads what was given; `nil` for nothing. It cannot fail: the parser has asked ``OptionSpec/fault``.
     let read: @Sendable ([String]?) -> Value
@@ -27,7 +27,7 @@ package struct Option<Value: Sendable>: DeclaredOption {
 
 /// An option, whatever its value is.
 package protocol DeclaredOption: Sendable {
-    /// What parser, help, manual page and completion know of it.
+    /// The description for parser, help, manual page and completion.
     var spec: OptionSpec { get }
 }
 
@@ -194,7 +194,7 @@ extension Option where Value == GivenOption? {
     }
 }
 
-/// What parser, help, manual page and completion know of an option.
+/// The description of an option for parser, help, manual page and completion.
 package struct OptionSpec: Sendable {
     /// The long name without dashes.
     package let name: String
@@ -206,9 +206,9 @@ package struct OptionSpec: Sendable {
     package let valueIsOptional: Bool
     /// Whether it may be given more than once.
     package let isRepeatable: Bool
-    /// What it does, in lower case and without a full stop.
+    /// The effect, in lower case and without a full stop.
     package fileprivate(set) var summary: Message
-    /// What is wrong with a value, to follow the option's name; `nil` for a good one.
+    /// The error in a value, to follow the option's name; `nil` for a valid value.
     fileprivate(set) var fault: @Sendable (String) -> Message? = { _ in nil }
 
     fileprivate init(

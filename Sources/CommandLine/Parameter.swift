@@ -2,7 +2,7 @@ package import CredentialCore
 
 /// A positional parameter of a command: declared once, as a value, and read through that value.
 package struct Parameter<Value: Sendable>: DeclaredParameter {
-    /// What parser, help, manual page and completion know of it.
+    /// The description for parser, help, manual page and completion.
     package let spec: ParameterSpec
     /// Reads what was given. It cannot fail: the parser has counted and compared.
     let read: @Sendable ([String]) -> Value
@@ -15,7 +15,7 @@ package struct Parameter<Value: Sendable>: DeclaredParameter {
 
 /// A parameter, whatever its value is.
 package protocol DeclaredParameter: Sendable {
-    /// What parser, help, manual page and completion know of it.
+    /// The description for parser, help, manual page and completion.
     var spec: ParameterSpec { get }
 }
 
@@ -52,7 +52,7 @@ extension Parameter {
     }
 }
 
-/// What parser, help, manual page and completion know of a parameter.
+/// The description of a parameter for parser, help, manual page and completion.
 package struct ParameterSpec: Sendable {
     /// The key of its values; distinct from the names of the command's options.
     package let name: String
@@ -60,7 +60,7 @@ package struct ParameterSpec: Sendable {
     package let value: ValueSpec
     /// How often it may be given.
     package let arity: Arity
-    /// What it is, in lower case and without a full stop.
+    /// The summary, in lower case and without a full stop.
     package let summary: Message
 
     /// How often a parameter may be given.

@@ -4,7 +4,7 @@ package import CredentialCore
 package struct ExitStatusText: Sendable {
     /// The status.
     package let status: Int32
-    /// What it means, in lower case and without a full stop.
+    /// The meaning, in lower case and without a full stop.
     package let meaning: Message
 
     /// Describes a status.
@@ -18,7 +18,7 @@ package struct ExitStatusText: Sendable {
 package struct EnvironmentText: Sendable {
     /// The variable.
     package let name: String
-    /// What it does, in lower case and without a full stop.
+    /// The effect, in lower case and without a full stop.
     package let meaning: Message
     /// Whether the overview of the help names it; the manual page names all.
     package let isUsual: Bool
@@ -33,9 +33,9 @@ package struct EnvironmentText: Sendable {
 
 /// A file, or a folder of files, and what it is for, for the manual page.
 package struct FileText: Sendable {
-    /// Where it is.
+    /// The path.
     package let name: String
-    /// What is in it, in lower case and without a full stop.
+    /// The content, in lower case and without a full stop.
     package let meaning: Message
 
     /// Describes a file.

@@ -4,10 +4,10 @@ package struct ValueSpec: Sendable {
     package let placeholder: String
     /// The values allowed; empty where any is.
     package let allowed: [String]
-    /// What a shell offers for it.
+    /// The completion that a shell offers for it.
     package let completion: Completion
 
-    /// What a shell offers for a value.
+    /// The completions that a shell offers for a value.
     package enum Completion: Sendable, Hashable {
         /// Nothing.
         case none

@@ -2,7 +2,7 @@ import CommandLine
 package import CredentialCore
 import StrictJSON
 
-/// What is in the list of commands: a command, or a word that only holds other commands.
+/// An entry in the list of commands: a command, or a word that only holds other commands.
 protocol DescribedCommand: Sendable {
     /// How it is called, and what help says of it.
     static var spec: CommandSpec { get }
@@ -13,7 +13,7 @@ protocol Command: DescribedCommand {
     /// Takes the arguments that ``DescribedCommand/spec`` describes.
     init(arguments: Arguments)
 
-    /// What it is to do where `config.json` cannot be read.
+    /// The behavior if `config.json` cannot be read.
     static var configurationUse: ConfigurationUse { get }
 
     /// Does it.
@@ -24,7 +24,7 @@ extension Command {
     static var configurationUse: ConfigurationUse { .needed }
 }
 
-/// What a command makes of `config.json`: one bad file stops nothing that goes without it.
+/// The use that a command makes of `config.json`: one bad file does not stop a command that works without it.
 enum ConfigurationUse {
     /// It decides what the command does: a file that cannot be read is an error.
     case needed
@@ -121,7 +121,7 @@ extension Session {
 }
 
 extension CredentialError {
-    /// What to do about it, and about the others that it tells of, each once: those of the others first.
+    /// The hints for this error and for the errors that it reports, each once: those of the other errors first.
     var hints: [Message] {
         var hints: [Message] = []
         for hint in furtherHints + [advice].compactMap(\.self) where !hints.contains(hint) { hints.append(hint) }
@@ -137,7 +137,7 @@ extension CredentialError {
         return error
     }
 
-    /// What goes away by itself counts least, then what a person has to do, then what nobody expected.
+    /// A transient failure counts least, then one that needs the user, then an unexpected one.
     var gravity: Int {
         switch code.exitStatus {
         case 6: 0

@@ -8,7 +8,7 @@ package struct Program: Sendable {
     package static let version = ProductVersion.current
     /// When it was released, as YYYY-MM-DD.
     static let releaseDate = ProductVersion.date
-    /// What `--version` prints.
+    /// The output of `--version`.
     static var versionLine: String { ProductVersion.line }
 
     private let context: CommandContext
@@ -45,7 +45,7 @@ package struct Program: Sendable {
                 console: context.console, environment: context.environment, isQuiet: false, isVerbose: isVerbose)
             let error = advised(error, words, parser)
             notices.error(error)
-            // What was found is the result, and has been printed.
+            // The findings are the result, and have been printed.
             if error.code == .problemsFound { return error.code.exitStatus }
             if wantsJSON ?? parser.wantsJSON(words) {
                 // The failure itself is what counts; if standard output is gone, it has been told already.

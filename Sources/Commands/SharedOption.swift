@@ -8,7 +8,7 @@ enum SharedOption {
     static let account = Option.value(
         "account", .account, "the account, by ID or its beginning, username, subject or label")
 
-    // What shapes a token: ``TokenQuery``.
+    // The options that shape a token: ``TokenQuery``.
     static let policy = Option.name("policy", .policy, "the policy, by alias or name")
     static let scope = Option.words("scope", .any("SCOPES"), "the scopes wanted, parted by spaces")
     static let resource = Option.resource("resource", "the resource the token is for (RFC 8707)")

@@ -4,6 +4,6 @@ public enum ProductVersion {
     public static let current = "0.1.0"
     /// When it was released, as YYYY-MM-DD; written with the version.
     public static let date = "2026-11-22"
-    /// What `--version` prints.
+    /// The output of `--version`.
     package static var line: String { "credmgr \(current)\n" }
 }

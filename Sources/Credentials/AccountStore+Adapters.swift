@@ -1,7 +1,7 @@
 public import CredentialCore
 import PluginHost
 
-/// What one check of the conformance suite found.
+/// The result of one check of the conformance suite.
 public struct AdapterCheck: Sendable, Hashable {
     /// How a check went.
     public enum Outcome: Sendable, Hashable {
@@ -15,7 +15,7 @@ public struct AdapterCheck: Sendable, Hashable {
 
     /// The check's name, one word.
     public let name: String
-    /// What must hold, in one sentence without a full stop.
+    /// The condition that must hold, in one sentence without a full stop.
     public let title: String
     /// How it went.
     public let outcome: Outcome

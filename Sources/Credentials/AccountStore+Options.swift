@@ -9,7 +9,8 @@ extension AccountStore {
     public struct Options: Sendable {
         /// The keychain group, in place of each type's own.
         public var group: KeychainGroup?
-        /// Where secrets of new accounts go; `nil` for the Secret Service if it answers, else the encrypted file.
+        /// The store for secrets of new accounts; `nil` for the Secret Service if it answers, else the encrypted
+        /// file.
         public var store: StoreKind?
         /// Whether the desktop may ask the user to unlock the keyring, in calls that are `async`.
         public var mayPrompt = true
@@ -23,10 +24,10 @@ extension AccountStore {
         public var ask: (@Sendable (_ prompt: String, _ isSecret: Bool) async throws -> Secret)?
         /// Adapters besides the built-in `azure-b2c` and `oauth2` and the external ones that are installed.
         public var adapters: [any CredentialAdapter] = []
-        /// The path of the `credmgr` that runs plugins, confined, and that refreshes tokens in a process of its own;
-        /// `nil` for the one that is installed in `/usr/local` or `/usr`. Where there is none, plugins are refused, and
-        /// tokens are refreshed in this process: one that is killed between a provider's reply and its storage loses a
-        /// sign-in whose refresh token is used up.
+        /// The path of the `credmgr` that runs plugins, confined, and that refreshes tokens in a process of its
+        /// own; `nil` for the one that is installed in `/usr/local` or `/usr`. Without such a program, plugins are
+        /// refused, and tokens are refreshed in this process. A process that is killed between a provider's
+        /// response and its storage loses a grant whose refresh token is already used.
         public var program: String?
         /// The passphrase of the encrypted file, where it has one.
         public var passphrase: @Sendable () throws(CredentialError) -> Secret? = { () throws(CredentialError) in nil

@@ -8,11 +8,12 @@ import Synchronization
 /// authenticated requests and observes changes. It shares accounts, locks and stores with the `credmgr` command and
 /// with every other program of the user: whoever signed in first signed in for all of the group.
 ///
-/// What waits is `async`, runs on threads of its own and not on the cooperative pool, and ends at once when its task is
-/// cancelled, with ``CredentialCore/ErrorCode/cancelled``. A request that was sent then is not given up: what the provider
-/// answers is kept. The calls that are not `async` read and write small files of this machine; ``claims(of:ofType:policy:)``
-/// and ``userData(of:)`` ask the account's store, which answers within 3 seconds or is given up on, and asks nobody to unlock it;
-/// ``setUserData(_:of:)-(JSONObject,_)`` may take some seconds more, as it says.
+/// A call that waits is `async`, runs on threads of its own and not on the cooperative pool, and ends at once when
+/// its task is cancelled, with ``CredentialCore/ErrorCode/cancelled``. A request that was sent then is not given
+/// up: what the provider answers is kept. The calls that are not `async` read and write small files of this
+/// machine; ``claims(of:ofType:policy:)`` and ``userData(of:)`` ask the account's store, which answers within 3
+/// seconds or is given up on, and asks nobody to unlock it; ``setUserData(_:of:)-(JSONObject,_)`` may take some
+/// seconds more, as it says.
 ///
 /// Refreshes are done by the installed `credmgr` of the same version, in a process of its own that lives on when this one
 /// is killed; where there is none, in this process (``Options/program``).
@@ -55,7 +56,8 @@ public final class AccountStore: Sendable {
                 || !value.lowercased().hasPrefix("application/x-www-form-urlencoded")
         }
         _ = try Name.checked(type.name, kind: .accountType)
-        // What a file could not say could neither be refreshed by a worker nor finished by the command.
+        // If a file cannot express a type, a worker cannot refresh its accounts and the command cannot finish its
+        // sign-ins.
         _ = try AccountType(name: type.name, json: type.json, isPrivateFile: true, place: nil)
         try parts.machine.adapters.adapter(of: type).check(type)
         parts.types.configure(type)

@@ -3,7 +3,7 @@ import LocalMachine
 import OAuth
 import Platform
 
-/// What the library adds to the machine: its options, and that nothing is printed.
+/// The parts that the library adds to the machine: its options, and that nothing is printed.
 struct StoreParts: Sendable {
     let machine: MachinePorts
     let redirects: any RedirectReceivers
@@ -36,7 +36,7 @@ struct StoreParts: Sendable {
         self.options = options
     }
 
-    /// What can be done with accounts.
+    /// The operations on accounts.
     var accounts: AccountServices { AccountServices(machine, policy, configuration) }
 
     /// The same for calls that do not wait: nobody is asked to unlock a keyring, which may take minutes.
@@ -46,7 +46,7 @@ struct StoreParts: Sendable {
         return AccountServices(machine, policy, configuration)
     }
 
-    /// What can be done with accounts of a type, refreshes included: by a worker where there is one that can.
+    /// Returns the operations on accounts of a type, refreshes included: by a worker if one can refresh it.
     func accounts(refreshing account: Account, under type: AccountType) throws(CredentialError) -> AccountServices {
         var policy = policy
         let isLinked = options.adapters.contains { $0.name == type.adapter }
@@ -112,7 +112,7 @@ struct StoreParts: Sendable {
         return current
     }
 
-    /// Who says where tokens may go.
+    /// The authority that says which origins may receive tokens.
     var authority: OriginAuthority {
         let folders = WorkingDirectory.paths(machine.environment), home = machine.environment["HOME"] ?? "/"
         return OriginAuthority(

@@ -8,7 +8,7 @@ struct TaskList {
 
     let store: AccountStore
     private let tasks: WebAddress
-    /// Whose tasks are shown.
+    /// The account whose tasks are shown.
     private var account: Account?
     private var changes: AsyncStream<AccountEvent>.Iterator
 
@@ -33,7 +33,7 @@ struct TaskList {
         account = try store.defaultAccount(ofType: Self.typeName)
     }
 
-    /// What each word does: `doPolicy`, `getTaskList`, `addTask`, `deleteTask`, `signOut` of the samples.
+    /// The effect of each word: `doPolicy`, `getTaskList`, `addTask`, `deleteTask`, `signOut` of the samples.
     static let words =
         "sign-in, sign-up, facebook, other, claims, list, add TEXT, delete TEXT, accounts, use NAME, sign-out"
 
@@ -108,7 +108,7 @@ struct TaskList {
         await tellChange()
     }
 
-    /// What a notification told a view.
+    /// Prints the change that a notification reported to a view.
     private mutating func tellChange() async {
         if let change = await changes.next() { print("event: \(change.kind.rawValue)") }
     }

@@ -5,7 +5,7 @@ import Glibc
 enum FastExec {
     /// Runs the command and ends as it did; comes back where the full program has to, having left nothing behind.
     static func run(_ call: PlainCall, _ program: PlainCall.Program, _ words: [String]) {
-        // What takes the place of a standard stream that is closed is the full program's to say.
+        // The full program decides what takes the place of a standard stream that is closed.
         for stream in STDIN_FILENO...STDERR_FILENO where fcntl(stream, F_GETFD) == -1 { return }
         let environment = ProcessEnvironment.variables()
         guard let path = ExecutablePath.find(program.words[0], environment: environment),

@@ -3,8 +3,8 @@ import Glibc
 /// The small program, installed as `credmgr`: it answers what is cached, and gives way to the full program for all else.
 ///
 /// It is compiled from the sources of the full one, as Embedded Swift, and linked statically (`scripts/build-fast`,
-/// docs/decisions/0013-the-small-program.md). What it does not answer it has not touched: the full program finds
-/// arguments, environment, descriptors, signals and limits as the caller gave them.
+/// docs/decisions/0013-the-small-program.md). It does not touch a call that it does not answer: the full program
+/// finds arguments, environment, descriptors, signals and limits as the caller gave them.
 @main enum FastProgram {
     static func main() {
         guard getauxval(UInt(AT_SECURE)) == 0 else {
@@ -52,8 +52,9 @@ import Glibc
 
     // MARK: Input
 
-    /// What git says on standard input, up to its end, or to more than the full program takes; `nil` where nothing can be
-    /// read, which that one tells, and from a terminal, which it may want for a question.
+    /// Returns git's message on standard input, up to its end, or to more than the full program accepts. Returns
+    /// `nil` if it cannot be read, which the full program reports, and for a terminal, which the full program may
+    /// need for a prompt.
     private static func readMessage() -> [UInt8]? {
         if isatty(STDIN_FILENO) == 1 { return nil }
         var message: [UInt8] = []

@@ -9,7 +9,7 @@ package enum FastToken {
     /// The most that git says, in bytes: it is some lines.
     package static let messageLimit = 1 << 20
 
-    /// What to print, if the call is a plain one that prints and the cache has the token.
+    /// Returns the text to print, if the call is a plain one that prints and the cache has the token.
     ///
     /// - Parameters:
     ///   - words: the words behind the program's name.
@@ -52,7 +52,7 @@ package struct CachedToken: Sendable {
     /// Which one it is.
     package let memo: TokenMemo
 
-    /// What is told of it.
+    /// The facts that are printed about the token.
     package var presentation: TokenPresentation {
         TokenPresentation(
             accessToken: token.token, tokenType: token.tokenType, expiresAt: token.expiresAt, scope: token.scope,

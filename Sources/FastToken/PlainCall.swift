@@ -2,7 +2,8 @@ package import CredentialCore
 
 /// The words of a plain call of `token`, `kubernetes`, `git-credential get` or `exec`.
 ///
-/// Whatever is unusual, and every fault, is left to the parser of the command line; what is read here means the same there.
+/// Every unusual call, and every fault, is left to the parser of the command line; the options that are read here
+/// mean the same there.
 package struct PlainCall: Sendable {
     /// The words that decide which token is meant.
     package internal(set) var words = TokenWords()
@@ -10,11 +11,11 @@ package struct PlainCall: Sendable {
     package private(set) var freshness = Freshness()
     /// How to print it.
     package private(set) var format = TokenFormat.token
-    /// What `exec` runs with it, where nothing is printed.
+    /// The program that `exec` runs with it, if nothing is printed.
     package private(set) var program: Program?
     private var given: [Option] = []
 
-    /// What `exec` runs.
+    /// The program that `exec` runs.
     package struct Program: Sendable, Hashable {
         /// The program as it was named, and its arguments.
         package var words: [String]
@@ -93,7 +94,7 @@ package struct PlainCall: Sendable {
         for option in given where !known.contains(option) { return nil }
     }
 
-    /// Who calls this command; nothing is known yet of what git says.
+    /// Returns the caller of this command; git's message is not known yet.
     private static func asker(_ command: [String]) -> TokenWords.Asker? {
         switch command.count {
         case 1 where command[0] == "token": .caller

@@ -14,7 +14,8 @@ package struct TokenEnvironment: Sendable, Hashable {
     /// the token.
     package var endsLine: Bool { furtherFileVariable == nil }
 
-    /// What the program gets besides its caller's variables. A name that is given to both means the file.
+    /// Returns the variables that the program gets besides its caller's. A name that is given to both means the
+    /// file.
     ///
     /// - Parameters:
     ///   - token: the token, without a newline.

@@ -1,6 +1,6 @@
 package import CredentialCore
 
-/// What the last call with the same words found out: which account, and which entry of the token cache.
+/// The result of the last call with the same words: the account, and the entry of the token cache.
 ///
 /// A memo spares the next call from reading the type's definition and the group's list of accounts. It holds no token,
 /// and it is believed only while every file that it was concluded from is unchanged.

@@ -68,7 +68,8 @@ package struct TokenPresentation: Sendable {
         return Array(text.utf8) + [UInt8(ascii: "\n")]
     }
 
-    /// What git is answered (gitcredentials(7)), the token as password of `username`, or, where that is `nil`, as bearer.
+    /// Returns the response to git (gitcredentials(7)): the token as password of `username`, or as bearer if that
+    /// is `nil`.
     ///
     /// - Throws: as ``checkedToken()``.
     package func gitCredential(username: String?) throws(CredentialError) -> [UInt8] {
@@ -147,13 +148,13 @@ package enum TokenFormat: String, Sendable, CaseIterable {
     case json
     /// A header field: `Authorization: Bearer …`.
     case header
-    /// What stands in the header field: `Bearer …`.
+    /// The value of the header field: `Bearer …`.
     case bearer
     /// Shell commands that export `ACCESS_TOKEN` and `ACCESS_TOKEN_EXPIRES_ON`.
     case env
     /// A JSON object of header fields: `{"Authorization":"Bearer …"}`.
     case headersJSON = "headers-json"
-    /// What mail servers take in place of a password: SASL XOAUTH2, in base64.
+    /// The text that mail servers accept in place of a password: SASL XOAUTH2, in base64.
     case xoauth2
     /// A Kubernetes ExecCredential.
     case execCredential = "exec-credential"

@@ -2,7 +2,7 @@ package import CredentialCore
 
 /// The words of a call that decide which token it means, and what the memo of such a call is called.
 package struct TokenWords: Sendable, Hashable {
-    /// Who asks, and what it says besides the options.
+    /// The caller, and its message besides the options.
     package enum Asker: Sendable, Hashable {
         /// Somebody who calls `token`.
         case caller
@@ -12,7 +12,7 @@ package struct TokenWords: Sendable, Hashable {
         case git(message: [UInt8])
     }
 
-    /// Who asks.
+    /// The caller.
     package var asker: Asker
     /// `--group`.
     package var group: String?
@@ -76,7 +76,8 @@ package struct TokenWords: Sendable, Hashable {
         return .memo(name)
     }
 
-    /// What the asker says, word for word, with its own name in front; it may have line breaks, and stands last.
+    /// Returns the caller's message, word for word, with the caller's own name in front; it may have line breaks,
+    /// and comes last.
     private func said(in place: FastPlace) -> String? {
         switch asker {
         case .caller: "token"

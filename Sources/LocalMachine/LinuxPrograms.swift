@@ -7,9 +7,9 @@ import SecretServiceStore
 package struct LinuxPrograms: ProgramRunner, BrowserPrograms {
     /// The environment of this process.
     package let environment: [String: String]
-    /// What programs of the user's get back of the settings that this process changed for itself.
+    /// The settings that this process changed for itself and that the user's programs get back.
     let caller: CallerSettings?
-    /// Where private files go that belong in memory, if the machine has no place for such.
+    /// The directory for private files that belong in memory, if the machine has no place for such files.
     let runtimeFallback: String
     /// The `credmgr` that refreshes in a process of its own.
     let worker: String

@@ -14,9 +14,9 @@ import SharedGroups
 package struct LocalMachine: Sendable {
     /// The environment variables.
     package let environment: [String: String]
-    /// What programs of the user's get back of the settings that this process changed for itself.
+    /// The settings that this process changed for itself and that the user's programs get back.
     package let caller: CallerSettings?
-    /// Where things are.
+    /// The base directories.
     package let directories: BaseDirectories
     /// Hashes, seals and signs.
     package let cryptography = LibCryptography()
@@ -94,7 +94,7 @@ package struct LocalMachine: Sendable {
         }
     }
 
-    /// What accounts need of the machine.
+    /// The parts of the machine that accounts need.
     package var ports: MachinePorts {
         let folders = folders
         let providers = providers
@@ -128,7 +128,7 @@ package struct LocalMachine: Sendable {
             }, programs: programs, sharing: sharing)
     }
 
-    /// What clusters have cost this process, whatever has asked for them.
+    /// The time that clusters have cost this process, for all callers.
     private static let waiting = ClusterWaiting()
 
     /// The groups that are shared with other hosts, through etcd.

@@ -24,7 +24,7 @@ package struct BaseDirectories: Sendable, Hashable {
     package var dataFolder: String { dataHome + "/credmgr" }
     /// The user's `credmgr` folder for configuration.
     package var configFolder: String { configHome + "/credmgr" }
-    /// Where type definitions are looked up, the user's own folder first.
+    /// The directories in which type definitions are looked up, the user's own first.
     package var typeFolders: [String] { (configSearchPath + dataSearchPath).map { $0 + "/types" } }
     /// The user's configuration.
     package var configurationFile: String { configFolder + "/config.json" }

@@ -3,7 +3,7 @@ import Glibc
 
 /// Runs a call that may never return on a thread of its own, so that its caller can go on at a deadline, or at once.
 package enum DeadlineThread {
-    /// What came of a call.
+    /// The outcome of a call.
     package enum Outcome<Value: Sendable>: Sendable {
         /// It returned in time.
         case finished(Value)

@@ -45,7 +45,7 @@ package final class Gettext: Translations {
         }
     }
 
-    /// What is looked up, copied: gettext gives the very key that it was given where it has no translation, and that
+    /// A copy of the text that is looked up: gettext returns the key itself if it has no translation, and the key
     /// lives no longer than the call.
     private func inLocale(else english: String, _ look: () -> String?) -> String {
         state.withLock { state in

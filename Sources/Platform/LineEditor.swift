@@ -18,11 +18,11 @@ struct LineEditor {
         }
     }
 
-    /// What became of a byte.
+    /// The effect of a byte.
     struct Step {
         enum Outcome { case goesOn, line, end }
         var outcome = Outcome.goesOn
-        /// What the terminal is to show.
+        /// The bytes that the terminal is to show.
         var echo: [UInt8] = []
     }
 

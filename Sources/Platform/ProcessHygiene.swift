@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
 
-/// What a process that holds tokens does before anything else.
+/// The steps that a process that holds tokens takes before all others.
 package enum ProcessHygiene {
     /// Makes the process keep its memory to itself. Call it first in `main`.
     ///
@@ -28,8 +28,8 @@ package enum ProcessHygiene {
     }
 }
 
-/// What is said when a library ends the process: GLib and libgcrypt, which libsecret uses, do that where they get no
-/// descriptor, no thread or no memory.
+/// The message that is printed when a library ends the process: GLib and libgcrypt, which libsecret uses, do so if
+/// they get no descriptor, no thread or no memory.
 package enum AbortNotice {
     /// Turns the end by a library into an error message and the exit status 1, which is that of faults of our own. Call
     /// it after ``ProcessHygiene/harden()``.
@@ -49,9 +49,9 @@ package enum AbortNotice {
     }
 }
 
-/// Variables by which the libraries of this process would write down, show or send elsewhere what is secret, and which
-/// no user of a finished program wants. What users do set stays: proxies, certificate files, `LD_PRELOAD`,
-/// `OPENSSL_CONF`.
+/// Variables by which the libraries of this process would write down, show or send elsewhere what is secret, and
+/// which no user of a finished program wants. Variables that users do set stay: proxies, certificate files,
+/// `LD_PRELOAD`, `OPENSSL_CONF`.
 package enum LibrarySettings {
     /// The variables, by library.
     package static let dropped = [

@@ -16,7 +16,7 @@ struct RawTerminal: ~Copyable {
     /// Takes an open terminal.
     init(_ terminal: consuming FileDescriptor) { self.terminal = terminal }
 
-    /// What comes of waiting.
+    /// The result of waiting.
     enum Event {
         /// A byte was typed.
         case byte(UInt8)

@@ -9,7 +9,7 @@ import Synchronization
 ///
 /// A ``Caution`` has a lane prove itself with few pieces, and closes one that turns out to be broken.
 @safe package final class SideBySide<Item: Sendable, Outcome: Sendable>: Sendable {
-    /// What an outcome says of its lane.
+    /// The judgement of an outcome on its lane.
     package enum Verdict: Sendable {
         /// The lane works.
         case works
@@ -53,7 +53,7 @@ import Synchronization
 
     private struct Queue {
         var lanes: [Lane]
-        /// What was put off, the next one last.
+        /// The items that were put off, the next one last.
         var putOff: [Int] = []
         /// How many threads take pieces.
         var threads = 0
@@ -102,7 +102,7 @@ import Synchronization
         _ work: @escaping @Sendable (Item, _ mayPutOff: Bool) -> Outcome?, take: (Outcome) -> Void
     ) {
         let all = SideBySide(items, limit, lane: lane, caution, work)
-        // Where the system gives no thread, this one does it.
+        // If the system gives no thread, this thread does the work.
         if items.count <= 1 || !all.startThreads() { all.turn() }
         for outcome in all.outcomes {
             while true {

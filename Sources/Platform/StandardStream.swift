@@ -8,8 +8,8 @@ package enum StandardStream: Int32, Sendable {
     /// All the rest.
     case error = 2
 
-    /// What ``write(_:)-(String)`` throws when the reader has gone away (`| head`): nothing to complain about, but
-    /// not a success.
+    /// The error that ``write(_:)-(String)`` throws when the reader has gone away (`| head`): no reason to
+    /// complain, but not a success.
     package static let readerGone = CredentialError(.inputOutput, "the reader of the output went away")
 
     /// Writes a text.

@@ -19,7 +19,7 @@ extension CredentialError {
 
     /// The command that shows how much room there is for a file, where there is too little of it or of inodes.
     private static func room(for path: String, _ number: Int32) -> Message? {
-        // What has no folder, as standard output, may be anywhere.
+        // A target without a folder, such as standard output, may be on any file system.
         guard number == ENOSPC, let end = path.lastIndex(of: "/") else { return nil }
         let folder = ShellQuote.word(shownPath(end == path.startIndex ? "/" : String(path[..<end])))
         return "df -h \(folder); df -i \(folder)"

@@ -31,7 +31,7 @@ package enum SystemTime {
     }
 }
 
-/// What this machine is called.
+/// The host name of this machine.
 package enum SystemName {
     /// Its host name; empty where it has none.
     package static var host: String {

@@ -7,7 +7,8 @@ package struct SystemRandom: RandomSource {
     /// Makes a source.
     package init() {}
 
-    /// `count` unpredictable bytes. Where the kernel cannot give them the process ends: there is no safe way on.
+    /// `count` unpredictable bytes. If the kernel cannot give them, the process ends: there is no safe way to
+    /// continue.
     package func bytes(_ count: Int) -> [UInt8] {
         unsafe Array(unsafeUninitializedCapacity: count) { buffer, initialized in
             while initialized < count {

@@ -57,7 +57,7 @@ package enum Terminal {
             let got = unsafe read(STDIN_FILENO, &byte, 1)
             if got < 0 {
                 if errno == EINTR { continue }
-                // Whoever starts a program without standard input has nothing to say there.
+                // A user that starts a program without standard input has no answer to give there.
                 if errno == EBADF, line.isEmpty { return nil }
                 throw .system("cannot read", "standard input", number: errno)
             }

@@ -57,7 +57,7 @@ package struct TerminalVigil: ~Copyable {
     }
 
     private func attempt() throws(CredentialError) -> Ending {
-        // What was typed before stays: an address may have been pasted early.
+        // Earlier input stays: the user may have pasted an address early.
         try terminal.whileRaw(dropsEarlier: false) { (signals, keys) throws(CredentialError) in
             try wait(signals, keys)
         }

@@ -3,7 +3,7 @@ import Synchronization
 
 /// A line on a terminal that says what is waited for, from the first second on, and is taken away when it has come.
 ///
-/// A thread of its own repaints it. Where nothing may be painted over, the line is written once and stays.
+/// A thread of its own repaints it. If the line must not be painted over other text, it is written once and stays.
 package final class WaitingLine: WaitingDisplay {
     /// How long nothing is said, and how often the line is repainted, in milliseconds.
     private static let silence: Int32 = 1_000, turn: Int32 = 200
@@ -46,7 +46,7 @@ package final class WaitingLine: WaitingDisplay {
             return true
         }
         guard isFirst else { return NoWaitingNotice.standard }
-        // Where the system gives no thread, nothing is said; the call itself goes on.
+        // If the system gives no thread, no line is shown; the call itself continues.
         try? DeadlineThread.start { [self] in show(what, notice) }
         return notice
     }

@@ -5,7 +5,7 @@ internal import CredentialCore
 /// The form lets objects share parts and even contain themselves; depth, the number of values visited and the bytes
 /// copied out are bounded, so that a small file cannot ask for much.
 struct BinaryPropertyListReader {
-    /// What such a file begins with.
+    /// The first bytes of a binary property list.
     static let signature = Array("bplist00".utf8)
 
     private let bytes: [UInt8]

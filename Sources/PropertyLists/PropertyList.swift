@@ -63,7 +63,7 @@ package enum PropertyList {
         let key: String?
         let line: Int?
 
-        /// Where it is, for messages: "key tenant, line 3".
+        /// The position for messages: "key tenant, line 3".
         var text: Message {
             let key: Message = key.map { "key \(ForeignText.shown($0, limit: 60))" } ?? "the top"
             return line.map { "\(key), line \($0)" } ?? key

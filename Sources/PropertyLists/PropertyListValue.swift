@@ -39,7 +39,7 @@ package enum PropertyListValue: Sendable, Hashable {
         if case .dictionary(let value) = self { value } else { nil }
     }
 
-    /// What kind of value this is, in words for messages: "a string", "an array".
+    /// The kind of this value, in words for messages: "a string", "an array".
     package var kindDescription: Message {
         switch self {
         case .string: "a string"

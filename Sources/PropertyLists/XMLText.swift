@@ -40,7 +40,8 @@ enum XMLText {
         return Array(text.utf8)
     }
 
-    /// What a reference (`&…;`, without its marks) stands for; `nil` for one that is not predefined.
+    /// The character that a reference (`&…;`, without its marks) stands for; `nil` for a reference that is not
+    /// predefined.
     static func character(of reference: String) -> Unicode.Scalar? {
         switch reference {
         case "amp": return "&"

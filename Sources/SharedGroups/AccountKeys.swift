@@ -41,7 +41,7 @@ struct AccountReading {
     /// That of the host which has read.
     var host: ClusterRecord?
 
-    /// What ``init(_:epoch:host:)`` wants to have read.
+    /// The keys that ``init(_:epoch:host:)`` expects to have been read.
     static func keys(_ keys: AccountKeys) -> [String] { [keys.set, keys.intent, keys.live, keys.aside] }
 
     init(_ found: [ClusterRecord?], epoch: ClusterRecord?, host: ClusterRecord?) {

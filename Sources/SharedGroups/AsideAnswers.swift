@@ -1,8 +1,8 @@
 import CredentialCore
 import StrictJSON
 
-/// What stands beside an account's token set where intents were taken over: whose answers may still come, and those that came
-/// too late to be the set.
+/// The late-answer record beside the token set of an account whose intents were taken over: the hosts whose answers
+/// may still come, and the answers that came too late to be the set.
 ///
 /// An answer that was in the set once may be used up, and must never come back; one that never was may be the only live token.
 /// A host that comes back with an answer cannot tell by itself, since both look the same when it ended before it had noted

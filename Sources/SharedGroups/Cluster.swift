@@ -5,10 +5,10 @@ package import CredentialCore
 /// Reads are linearizable. Each error is ``ErrorCode/temporary`` where another try may help, and after one that came from
 /// ``revision(committing:)`` nobody knows whether the transaction was applied: read again and look for a nonce.
 package protocol Cluster: Sendable {
-    /// What these keys hold, all of one moment; `nil` for one that is absent.
+    /// The records of these keys, all at one moment; `nil` for a key that is absent.
     func read(_ keys: [String]) throws(CredentialError) -> [ClusterRecord?]
 
-    /// What a key has held right before its change of this revision; `nil` where it was absent.
+    /// The record of a key right before its change of this revision; `nil` if the key was absent.
     ///
     /// - Throws: ``ErrorCode/unsupported`` where the history does not reach back to that.
     func read(_ key: String, before revision: Int64) throws(CredentialError) -> ClusterRecord?
@@ -69,11 +69,11 @@ package protocol Cluster: Sendable {
 
 /// A node of a cluster, as it answered.
 package struct ClusterNode: Sendable {
-    /// Where it is.
+    /// The name of the endpoint.
     package let name: String
     /// How long it took to answer.
     package let milliseconds: Int64
-    /// What is wrong with it.
+    /// The fault of the endpoint.
     package let error: CredentialError?
 
     package init(name: String, milliseconds: Int64, error: CredentialError?) {
@@ -96,7 +96,7 @@ extension Cluster {
         throw CredentialError(.unsupported, "this cluster does not remember what was")
     }
 
-    /// What changes is not told here.
+    /// This cluster does not report changes.
     package func follow(
         _ prefix: String, after revision: Int64, isWanted: @escaping @Sendable () -> Bool,
         take: @escaping @Sendable ([ClusterChange]) -> Bool
@@ -126,11 +126,11 @@ extension Cluster {
     }
 }
 
-/// What was read of a cluster at one moment.
+/// The records that were read of a cluster at one moment.
 package struct ClusterReading: Sendable {
-    /// What the keys hold, in their order.
+    /// The records of the keys, in the order of the keys.
     package var records: [ClusterRecord?]
-    /// What there is below the prefix, by key, without what it holds.
+    /// The records below the prefix, by key, without their values.
     package var listed: [ClusterRecord]
     /// The cluster's number of the moment: its next change has a greater one.
     package var revision: Int64 = 0
@@ -173,7 +173,7 @@ package struct ClusterLease: Sendable, Hashable {
 package struct ClusterRecord: Sendable, Hashable {
     /// Its key.
     package let key: String
-    /// What it holds.
+    /// The value of the record.
     package let value: [UInt8]
     /// The cluster's number of its last change; never 0.
     package let revision: Int64
@@ -198,9 +198,9 @@ package struct ClusterTransaction: Sendable {
 
     /// The revision that each key must have; 0 for one that must be absent.
     package var conditions: [String: Int64] = [:]
-    /// What keys must hold as well: revisions come again where a cluster was put back.
+    /// The values that keys must hold as well: revisions repeat after a cluster was restored.
     package private(set) var values: [String: [UInt8]] = [:]
-    /// What is then done.
+    /// The changes of the transaction.
     package var changes: [Change] = []
 
     package init() {}
@@ -208,7 +208,7 @@ package struct ClusterTransaction: Sendable {
     /// Demands that a record has the revision that it was read with: where there are many, since etcd counts conditions (128).
     package mutating func expectRevision(_ record: ClusterRecord) { conditions[record.key] = record.revision }
 
-    /// What is put at a key, as it is read once that is done.
+    /// The record at a key, as it is read after the change is applied.
     func record(at key: String, _ revision: Int64) -> ClusterRecord? {
         for case .put(key, let value, _) in changes {
             return ClusterRecord(key: key, value: value, revision: revision)

@@ -1,6 +1,7 @@
 package import CredentialCore
 
-// What this machine has seen of the records in a cluster: copies, by which names are found, and which serve while it is silent.
+// The copies that this machine has of the records in a cluster: they serve to find names, and they serve while the
+// cluster is silent.
 extension ClusterSharing {
     private static let stampFile = "looked"
     /// How many records are read in one call.
@@ -79,7 +80,8 @@ extension ClusterSharing {
         return copy
     }
 
-    /// Notes that the cluster was tried just now. Where it has never answered there are no copies that could serve: it is tried again.
+    /// Notes that the cluster was tried just now. If the cluster has never answered, no copies could serve: it is
+    /// tried again.
     func noteTry(_ group: KeychainGroup) throws(CredentialError) {
         if try parts.files.read(Self.stampFile, of: group) != nil { try noteLook(group) }
     }
@@ -109,7 +111,8 @@ extension ClusterSharing {
         try sealedCopy(of: id, group).flatMap { Int64($0.key) }
     }
 
-    /// What this machine has copied of an account, under the revision that the cluster had then; a damaged copy is none.
+    /// The copy of an account on this machine, under the revision that the cluster had then; a damaged copy counts
+    /// as none.
     func sealedCopy(of id: String, _ group: KeychainGroup) throws(CredentialError) -> SealedTokenSet? {
         do throws(CredentialError) { return try parts.local.read(id, in: group)?.sealed } catch {
             guard error.code == .storeDamaged else { throw error }
@@ -160,9 +163,9 @@ extension ClusterSharing {
         return AccountRecord(group: link.group, account: account, sealed: sealed)
     }
 
-    /// What this host knows of an account better than a cluster that was put back to an earlier state: a grant that is a later
-    /// step of the very line of grants which stands there; `nil` where it knows nothing better. A sign-in of meanwhile begins
-    /// another line, and a sign-out leaves no record; both stay as they are.
+    /// The grant of an account that this host knows better than a cluster that was restored to an earlier state: a
+    /// later step of the very line of grants in the cluster; `nil` if this host knows none. A sign-in of meanwhile
+    /// begins another line, and a sign-out leaves no record; both stay as they are.
     private func knownBetter(
         _ copied: SealedTokenSet?, _ id: String, than set: TokenSet, _ record: ClusterRecord, _ link: GroupLink
     ) -> TokenSet? {
@@ -204,7 +207,7 @@ extension ClusterSharing {
 
     private static let attempts = 8
 
-    /// What a copy holds; `nil` where it opens no more.
+    /// The token set in a copy; `nil` if the copy no longer opens.
     func opened(_ copy: SealedTokenSet, _ id: String, _ link: GroupLink) -> TokenSet? {
         let record = ClusterRecord(key: link.keys(id).set, value: copy.bytes, revision: 1)
         return (try? link.seal.open(record)).flatMap { try? TokenSet(decoding: $0) }

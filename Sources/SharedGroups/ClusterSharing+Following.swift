@@ -1,7 +1,7 @@
 package import CredentialCore
 import Synchronization
 
-// What other hosts do, as they do it: a list, and from its moment on what the cluster tells.
+// The changes of other hosts, as they happen: a list, and from its moment on the changes that the cluster reports.
 extension ClusterSharing {
     /// How long to wait after a failure, in milliseconds: twice as long each time, up to the last.
     private static let firstPause: Int64 = 500
@@ -33,10 +33,11 @@ extension ClusterSharing {
     // MARK: What this host has changed itself
 
     private static let ownPrefix = "own-"
-    /// What tells one sealed record from every other: its head and its nonce.
+    /// The size of the bytes that distinguish one sealed record from every other: its head and its nonce.
     private static let ownSize = 21
 
-    /// Notes what this host is about to put, which it tells of itself. What cannot be noted is told twice.
+    /// Notes what this host is about to put, which it tells of itself. A change that cannot be noted is reported
+    /// twice.
     func noteOwn(_ value: [UInt8], of id: String, _ group: KeychainGroup) {
         try? parts.files.write(Array(value.prefix(Self.ownSize)), to: Self.ownPrefix + id, of: group)
     }
@@ -82,7 +83,7 @@ private final class ChangeTaker: Sendable {
             isWanted: { [self] in following.isWanted() && takeWaiting() },
             take: { [self] changes in
                 for change in changes {
-                    // Who belongs to the group, and under which key, is looked at with the list.
+                    // The list shows the hosts of the group and the group's key.
                     if isOfGroup(change.record.key) { return false }
                     guard let id = link.account(ofSet: change.record.key) else { continue }
                     state.withLock { $0.waiting[id] = change }
@@ -104,7 +105,8 @@ private final class ChangeTaker: Sendable {
         }) {
             let isDone = following.alone(id) {
                 do throws(CredentialError) {
-                    // Who has left the group has taken its accounts along; what the cluster forgets then is not theirs.
+                    // A host that has left the group has taken its accounts along; accounts that the cluster
+                    // forgets afterwards are not the host's.
                     let isShared = try sharing.backend(of: link.group) == link.backend
                     if isShared { try take(change, of: id) } else { state.withLock { $0.isLeft = true } }
                 } catch {
@@ -119,7 +121,7 @@ private final class ChangeTaker: Sendable {
     }
 
     private func take(_ change: ClusterChange, of id: String) throws(CredentialError) {
-        // What a process of this host has copied meanwhile is newer.
+        // A copy that another process of this host has made meanwhile is newer.
         if let copied = try sharing.revision(ofCopy: id, link.group), copied >= change.record.revision { return }
         if change.isRemoval { return try sharing.forgetCopy(id, link.group, tells: true) }
         let isOwn = try sharing.isOwn(change.record.value, of: id, link.group)

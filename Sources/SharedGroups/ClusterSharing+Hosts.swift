@@ -72,7 +72,7 @@ extension ClusterSharing: GroupHosting {
                 try membership.join(backend.host, key)
             }
         backend.groupID = id
-        // What they agree on is proven by a key, which this host is given later.
+        // The agreed settings are proven by a key, which this host is given later.
         backend.settings = GroupSettings()
         try parts.files.remove(GroupSettings.fileName, of: group)
         try GroupLink(group, backend, membership.cluster, parts).forgetUnopened()
@@ -118,7 +118,7 @@ extension ClusterSharing: GroupHosting {
 
     package func hosts(of group: KeychainGroup) throws(CredentialError) -> [SharedHost] {
         let link = try sharedLink(group)
-        // Who was expelled, or waits, learns nothing of the others.
+        // An expelled or waiting host learns nothing about the others.
         _ = try link.standing([], mayBeOlder: true)
         let (hosts, _, damaged) = try link.membership.roster(by: link)
         let shown = try hosts.map { (host) throws(CredentialError) in try self.host(host) }
@@ -133,7 +133,7 @@ extension ClusterSharing: GroupHosting {
         try link.membership.admit(
             host, fingerprint: fingerprint, by: (link.backend.host, try link.hostKey()), link
         ) { () throws(CredentialError) in
-            // What an expel that ended half-way has left under an older key, the new host could not read.
+            // The new host could not read records that an interrupted expel has left under an older key.
             if let failure = try sealAnew(link).first(where: { $0.error.code != .storeDamaged }) {
                 throw failure.error
             }
@@ -156,7 +156,7 @@ extension ClusterSharing: GroupHosting {
                 .usage, "this host is \(host) itself", hint: "credmgr groups leave \(group) --keep")
         }
         var expulsion = try link.membership.expel(host, fingerprint: fingerprint, by: (own.name, key), link)
-        // Who is out is out, and the caller has to say so whatever comes now.
+        // The host is expelled, and the caller must report that, whatever fails now.
         do throws(CredentialError) { expulsion.unsealed = try sealAnew(link) } catch {
             expulsion.interruption = error
         }
@@ -174,7 +174,8 @@ extension ClusterSharing: GroupHosting {
         let newest = try GroupMembership.epoch(try link.standing([]).epoch)
         var failures: [(id: String, error: CredentialError)] = []
         let records = try link.cluster.list(link.path + "a/")
-        // Who has changed one of an account's records since the key was made has left the others under the old one.
+        // A host that has changed one of an account's records since the key was made has left the others under the
+        // old key.
         let older = Set(
             records.filter { (try? GroupSeal.epoch(of: $0)) != newest || !GroupSeal.isOfThisForm($0) }.map(\.key))
         for id in records.compactMap({ link.account(ofSet: $0.key) }) {
@@ -202,7 +203,7 @@ extension ClusterSharing: GroupHosting {
             ]
             var damage: CredentialError?
             for other in beside.compactMap(\.self) {
-                // What opens with no key keeps the set from no other.
+                // A record that no key opens does not keep the set from other hosts.
                 if let found = try self.damage(of: other, link) {
                     damage = found
                     continue
@@ -241,14 +242,15 @@ extension ClusterSharing: GroupHosting {
                     .temporary, "the cluster cannot be reached (\(reasons))", hint: Self.noQuorum)
                 return findings + [GroupFinding(check: "cluster", text: "", error: error)]
             }
-            // What each says of this host, as of its certificate's key, is said once.
+            // An error about this host that several nodes report, such as one about its certificate's key, is
+            // printed once.
             var told: Set<String> = []
             findings += nodes.filter { $0.error.map { told.insert($0.message).inserted } ?? true }.map { node in
                 GroupFinding(
                     check: "endpoint \(node.name)", text: "answers within \(node.milliseconds) ms",
                     error: node.error)
             }
-            // What each of them has said is not said once more.
+            // An error that each of the nodes has reported is not reported again.
             if !nodes.isEmpty, nodes.allSatisfy({ $0.error != nil }) { return findings }
             do throws(CredentialError) {
                 let epoch = try GroupMembership.epoch(try link.standing([]).epoch)
@@ -297,8 +299,8 @@ extension ClusterSharing: GroupHosting {
                 hint: "to see whether this host's clock is right: credmgr doctor --online"))
     }
 
-    /// What stands beside the accounts' sets: what is no account's, what does not open, and the refreshes that nobody is at any more, and nobody knows
-    /// the end of.
+    /// The findings beside the accounts' sets: records of no account, records that do not open, and refreshes that
+    /// no process runs any more and whose end is unknown.
     private func besideAccounts(_ link: GroupLink) throws(CredentialError) -> [GroupFinding] {
         let keys = Set(try link.cluster.listKeys(link.path + "a/").map(\.key))
         var findings = keys.filter(link.isForeign).sorted().map(foreign)
@@ -310,7 +312,7 @@ extension ClusterSharing: GroupHosting {
                     let isOver = key == account.intent && !keys.contains(account.live)
                     if let found = try finding(record, of: id, isOver: isOver, link) { findings.append(found) }
                 } catch {
-                    // What this host has no key for keeps it from nobody else.
+                    // A record that this host has no key for is not lost to other hosts.
                     guard error.code == .storeLocked else { throw error }
                     findings.append(GroupFinding(check: "refresh of \(id)", text: "", error: error))
                 }
@@ -348,7 +350,7 @@ extension ClusterSharing: GroupHosting {
                 hint: "it gets nothing; to take its record away: \(command)"))
     }
 
-    /// What stands in the cluster of what the hosts agree on, where none of them has set it.
+    /// The findings about agreed settings in the cluster that no host of the group has set.
     private func unagreed(_ link: GroupLink) throws(CredentialError) -> [GroupFinding] {
         let found = try link.cluster.read([link.membership.groupKey, link.membership.epochKey])
         guard let record = found[0], let epoch = found[1],

@@ -1,7 +1,8 @@
 package import CredentialCore
 
-// How a host leaves a group. First the group is told, which decides who is the last; then the group becomes one of this machine
-// alone; at the end the cluster forgets the host, or all of the group. Whoever is stopped in between begins again, and goes on.
+// How a host leaves a group. First the group is told, which decides who is the last; then the group becomes one of
+// this machine alone; at the end the cluster forgets the host, or all of the group. A host that is stopped in
+// between begins again, and continues.
 extension ClusterSharing {
     /// How the group was shared, while it is one of this machine alone already and has not been left to the end.
     private static let leavingFile = "leaving"
@@ -27,7 +28,8 @@ extension ClusterSharing {
         if belongs {
             (sets, isLast) = try tellLeaving(link, mayStay: before == nil, agree)
         } else {
-            // Where the group is, nobody here can ask: what this host has seen of it last is all that there is.
+            // No process on this host can ask the cluster of the group: the state that this host has seen last is
+            // all that there is.
             if standing == .unknown { sets = try copies(link) }
             try agree(sets, false)
         }
@@ -96,9 +98,10 @@ extension ClusterSharing {
         return try GroupBackend(fileContent: content, of: group)
     }
 
-    /// Whether this host has the group's key, or is about to give it back. Who was expelled or never
-    /// admitted has nothing to take along, and nothing to undo: that is so where the cluster itself shows it, not where it lets
-    /// this host read nothing. Who finds another cluster has what it has copied.
+    /// Whether this host has the group's key, or is about to give it back. A host that was expelled or never
+    /// admitted has nothing to take along, and nothing to undo: that is so if the cluster itself shows it, not if
+    /// the cluster lets this host read nothing. A host that finds another cluster has the records that it has
+    /// copied.
     private func standing(_ link: GroupLink) throws(CredentialError) -> Standing {
         let membership = link.membership
         let found = try link.cluster.read([
@@ -115,15 +118,17 @@ extension ClusterSharing {
             try GroupLink.storedKey(link.group, link.backend.keyStore, parts) != nil
         else { return .gone }
         guard newest.admits(host) else {
-            // Who had a key and is not named among those who have the newest one cannot tell who has made that.
+            // A host that had a key and is not named among the holders of the newest key cannot tell which host has
+            // made that key.
             return try link.givenKeys().isEmpty ? .gone : .unknown
         }
-        // Whom the cluster names as expelled is remembered; that it may be older is no reason to stay.
+        // The hosts that the cluster names as expelled are remembered; that the cluster may be in an older state is
+        // no reason to stay.
         _ = try link.forgotten(by: newest)
         return .admitted
     }
 
-    /// What this host has copied of the group's accounts, as far as it opens.
+    /// The token sets that this host has copied of the group's accounts, as far as the copies open.
     private func copies(_ link: GroupLink) throws(CredentialError) -> [TokenSet] {
         var sets: [TokenSet] = []
         for id in try parts.local.index(of: link.group, .ids).ids {
@@ -133,7 +138,7 @@ extension ClusterSharing {
         return sets
     }
 
-    /// What the cluster says of this host.
+    /// The state of this host in the cluster.
     private enum Standing {
         case admitted
         /// It is none of the group's, or waits, or has lost its key.
@@ -147,7 +152,7 @@ extension ClusterSharing {
             let hosts = try link.membership.hosts()
             return hosts.contains { $0.name == link.backend.host && $0.publicKey == link.backend.publicKey }
         } catch {
-            // What nobody can read is not this host's to take away.
+            // A record that no host can read is not this host's to take away.
             guard error.code == .storeDamaged else { throw error }
             return false
         }
@@ -171,7 +176,7 @@ extension ClusterSharing {
                 _ = try link.known(epoch)
                 return try link.vouchedExpelled()
             }
-            // What has begun since is not overlooked, nor that others have left in the meantime.
+            // This check covers refreshes that have begun since, and hosts that have left in the meantime.
             try checkSettled(link, isLast: isLast)
             guard isLast else { return (sets, false) }
             let last = try newest(link, putsBack: false).map { (set) throws(CredentialError) in
@@ -197,7 +202,8 @@ extension ClusterSharing {
         for record in try link.cluster.list(link.path + "a/") {
             guard let id = link.account(ofIntent: record.key) else { continue }
             let intent = try Intent(decoding: try link.seal.open(record))
-            // What comes of any would find no group any more, or be taken along by one that goes on using it.
+            // The result of such a refresh would find no group any more, or would be taken along by a host that
+            // continues to use it.
             guard isLast || intent.publicKey == link.backend.publicKey else { continue }
             throw CredentialError(
                 .temporary, "the account \(id) of the group \(link.group) is being refreshed",

@@ -22,8 +22,8 @@ extension ClusterSharing {
         let standing = try opened(record, account, link)
         var restored = standing
         if standing == nil {
-            // What is under way is settled by what the set holds then; where nobody knows whether anything is, a copy that is
-            // older than what was sent would let another host send that again.
+            // The set's content then settles a refresh that is under way. If it is unknown whether one is, a copy
+            // older than the token that was sent would let another host send that token again.
             restored = try known(before: record, account, link, trustsCopy: !isForgotten)
             transaction.changes.append(.put(link.damagedPlace(keys.set, account), record.value))
         }
@@ -83,7 +83,7 @@ extension ClusterSharing {
         set.generation += 1
     }
 
-    /// What is wrong with a record that stands beside an account's set; `nil` where it opens.
+    /// The fault of a record that stands beside an account's set; `nil` if the record opens.
     func damage(of record: ClusterRecord, _ link: GroupLink) throws(CredentialError) -> CredentialError? {
         do throws(CredentialError) {
             let bytes = try link.seal.open(record)
@@ -99,7 +99,7 @@ extension ClusterSharing {
         }
     }
 
-    /// What a record was before it was damaged.
+    /// The state of a record before it was damaged.
     private enum Past {
         case held(ClusterRecord)
         case absent
@@ -126,7 +126,8 @@ extension ClusterSharing {
         return .forgotten
     }
 
-    /// What an account's record held before it was damaged; `nil` where nobody had the account then, or this host has not seen it.
+    /// The content of an account's record before it was damaged; `nil` if no host had the account then, or this
+    /// host has not seen it.
     private func known(
         before record: ClusterRecord, _ id: String, _ link: GroupLink, trustsCopy: Bool
     ) throws(CredentialError) -> TokenSet? {
@@ -138,7 +139,8 @@ extension ClusterSharing {
         case .absent: return nil
         case .forgotten: break
         }
-        // What came to be after this host has copied it is another sign-in: that one was signed out.
+        // A record that was created after this host made its copy is another sign-in: the copied one was signed
+        // out.
         guard trustsCopy, let copied = try sealedCopy(of: id, link.group),
             record.created <= Int64(copied.key) ?? 0, var set = opened(copied, id, link)
         else { return nil }
@@ -148,8 +150,8 @@ extension ClusterSharing {
         return set
     }
 
-    /// What a record holds; `nil` for one that is damaged. One that this host has no key for now, or that a newer version has
-    /// written, is none.
+    /// The content of a record; `nil` for a damaged record. One that this host has no key for now, or that a newer
+    /// version has written, is none.
     private func opened(
         _ record: ClusterRecord, _ id: String, _ link: GroupLink
     ) throws(CredentialError) -> TokenSet? {

@@ -4,7 +4,7 @@ import Synchronization
 
 /// The groups that this host shares with others, each through its cluster.
 package final class ClusterSharing: GroupSharing {
-    /// What it works with.
+    /// The parts that the sharing works with.
     package struct Parts: Sendable {
         package var files: any GroupFiles
         package var local: any AccountRecords
@@ -125,10 +125,11 @@ package final class ClusterSharing: GroupSharing {
         _ job: SharedRefreshJob, in group: KeychainGroup
     ) throws(CredentialError) -> SharedRefreshOutcome {
         let link = try sharedLink(group)
-        // What this process has lost itself is counted there already.
+        // The time that this process has lost itself is counted there already.
         let elsewhere = job.waited * 1_000 - link.cluster.millisecondsLost
         if elsewhere > 0 { link.cluster.hasWaited(elsewhere) }
-        // What this host knows better than a cluster that was put back counts before anything is sent.
+        // If the cluster was restored to an earlier state, this host's better knowledge counts before any request
+        // is sent.
         var seen = link.takeSeen(job.account)
         if seen == nil {
             try takeOne(job.account, link, tells: true)
@@ -148,7 +149,8 @@ package final class ClusterSharing: GroupSharing {
             link.cluster.hasWaited(Self.lookMilliseconds)
             return true
         }
-        // Whatever came of it, this machine's copy is of then. Where it cannot be, the next look mends that.
+        // This machine's copy is of that moment, whatever the result. If the copy cannot be made, the next look
+        // corrects that.
         var record: ClusterRecord?
         defer {
             // Not over what has come from there meanwhile, nor where another process has seen that the account is gone.

@@ -23,8 +23,8 @@ package protocol GroupFiles: Sendable {
     /// - Throws: ``ErrorCode/inputOutput``.
     func names(of group: KeychainGroup) throws(CredentialError) -> [String]
 
-    /// What tells the folder of a group, on a machine that runs, from every copy of it, on the same machine or another, and from
-    /// itself after that was started anew.
+    /// A text that distinguishes the folder of a group, on a running machine, from every copy of it, on the same
+    /// machine or another, and from itself after a restart.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
     func place(of group: KeychainGroup) throws(CredentialError) -> String
@@ -35,7 +35,7 @@ package protocol GroupFiles: Sendable {
     func groups() throws(CredentialError) -> [KeychainGroup]
 }
 
-/// What this host has written down of its own refreshes, in files.
+/// The notes of this host about its own refreshes, in files.
 struct NotesInFiles: HostNotes {
     let files: any GroupFiles
     let group: KeychainGroup
@@ -73,7 +73,7 @@ struct NotesInFiles: HostNotes {
 
     func forget(_ nonce: IntentNonce, of account: String) throws(CredentialError) {
         guard let note = try intent(of: account), note.unsent.contains(nonce) else { return }
-        // What was sent leaves no note: that there is none says the same.
+        // An intent that was sent leaves no note: the absence of a note says the same.
         var rest = note.unsent.filter { $0 != nonce }
         guard let last = rest.popLast() else { return try files.remove(Self.intentPrefix + account, of: group) }
         var kept = IntentNote(nonce: last, maySend: false, time: note.time)
@@ -166,8 +166,8 @@ extension GroupBackend {
 }
 
 extension GroupSettings {
-    /// What this host has last seen in the cluster, in a file beside the backend's: whoever sees it writes it, and only `join` and
-    /// `leave` may say whether there is a backend.
+    /// The settings that this host has last seen in the cluster, in a file beside the backend's: every process that
+    /// sees them writes the file, and only `join` and `leave` may say whether there is a backend.
     static let fileName = "settings"
 
     func write(to files: any GroupFiles, of group: KeychainGroup) throws(CredentialError) {

@@ -3,17 +3,18 @@ import StrictJSON
 
 /// A host of a shared group.
 package struct GroupHost: Sendable, Hashable {
-    /// What it is called: its host name, unless another was chosen.
+    /// The name of the host: its host name, unless another was chosen.
     package var name: String
     /// Its X25519 key, made when it joined; the other half stays in the host's own store.
     package var publicKey: [UInt8]
-    /// What shows that it was given the group's data key; `nil` for one that waits.
+    /// The proof that the host was given the group's data key; `nil` for a waiting host.
     var admission: KeyProof?
     /// When it asked, by its own clock.
     package var joinedAt: Instant
     /// Whether it is about to leave, and how.
     var leaves: Leaving?
-    /// Whom the cluster takes it for, by the common name of its certificate; `nil` where that is its name, or cannot be shown.
+    /// The user that the cluster takes the host for, by the common name of its certificate; `nil` if that is the
+    /// host's name, or cannot be shown.
     var user: String?
 
     /// Whether it was ever given the group's data key, by what its record says: of another host only
@@ -34,7 +35,7 @@ package struct GroupHost: Sendable, Hashable {
         self.joinedAt = joinedAt
     }
 
-    /// What two people compare: the first 16 bytes of the key's SHA-256, in groups of four digits.
+    /// The text that two users compare: the first 16 bytes of the key's SHA-256, in groups of four digits.
     ///
     /// - Throws: ``ErrorCode/internalFault``.
     package func fingerprint(_ cryptography: any Cryptography) throws(CredentialError) -> String {
@@ -64,7 +65,8 @@ package struct GroupHost: Sendable, Hashable {
     /// As whom the cluster knows it.
     var shownUser: String { user ?? name }
 
-    /// What another than its name may be in its record: the text of a command, which anybody may have put there.
+    /// The user in the host's record if it differs from the host's name: it becomes part of a command, and any
+    /// client may have put it there.
     func user(called user: String?) -> String? {
         guard let user, user != name, !user.isEmpty, !user.hasPrefix("-"), ForeignText.shown(user) == user else {
             return nil

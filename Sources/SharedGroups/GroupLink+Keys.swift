@@ -79,13 +79,14 @@ extension GroupLink: GroupKeys {
         try keep(wrapped, key.epoch)
     }
 
-    /// What stood in the cluster while an epoch was the newest.
+    /// The epoch that stood in the cluster while it was the newest.
     private func past(_ epoch: Int64) throws(CredentialError) -> KeyEpoch? {
         let record = try cluster.read([membership.recordKey(epoch)])[0]
         return record.flatMap { KeyEpoch(content: $0.value) }.flatMap { $0.number == epoch ? $0 : nil }
     }
 
-    /// What it holds; one that was wrapped for a key this host had before it joined anew opens no more.
+    /// The content of a kept key; a key that was wrapped for a key pair from before this host joined anew no longer
+    /// opens.
     private func openedKept(_ wrapped: [UInt8], _ epoch: Int64) -> DataKey? { try? unwrap(wrapped, epoch).key }
 
     func givenKeys() throws(CredentialError) -> [Int64: DataKey] {
@@ -112,7 +113,7 @@ extension GroupLink: GroupKeys {
         state.withLock { $0.standing[epoch.number] = epoch.encoded }
     }
 
-    /// What the cluster has of an epoch, as far as this process has read it.
+    /// The cluster's record of an epoch, as far as this process has read it.
     func standing(_ epoch: Int64) -> KeyEpoch? {
         state.withLock { $0.standing[epoch] }.flatMap(KeyEpoch.init(content:))
     }

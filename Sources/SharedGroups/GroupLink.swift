@@ -33,7 +33,7 @@ final class GroupLink: Sendable {
         var given: [Int64: [UInt8]] = [:]
         /// Accounts as they were read.
         var seen: [String: Seen] = [:]
-        /// What stood for the newest account of the group when somebody here began to add one.
+        /// The record of the newest account of the group when this process began to add one.
         var newcomers: ClusterRecord??
     }
 
@@ -99,7 +99,7 @@ final class GroupLink: Sendable {
 
     func keys(_ id: String) -> AccountKeys { AccountKeys(group: path, id: id) }
 
-    /// Where a damaged record of an account is set aside.
+    /// The key under which a damaged record of an account is set aside.
     func damagedPlace(_ key: String, _ id: String) -> String {
         let name = key.split(separator: "/").last ?? ""
         return "\(path)damaged/\(id)-\(name)-\(parts.clock.now.epochSeconds)"
@@ -125,7 +125,7 @@ final class GroupLink: Sendable {
 
     // MARK: Reading
 
-    /// What stands of some accounts, all of one moment, and the epoch; this host is looked at, too.
+    /// The records of some accounts and the epoch, all of one moment; the record of this host is checked, too.
     ///
     /// - Throws: ``ErrorCode/temporary``; ``ErrorCode/storeUnavailable`` where another group is there;
     ///   ``ErrorCode/storeLocked`` where this host is not admitted to it.
@@ -198,7 +198,7 @@ final class GroupLink: Sendable {
                 hint: "before this host joins it again: credmgr groups leave \(group)")
         }
         let newest = try KeyEpoch(epoch)
-        // Who was given a key may make a newer one, whatever has become of the newest.
+        // A host that was given a key may make a newer one, whatever has become of the newest.
         guard newest.admits(host) || mayBeOlder && known > 0 else {
             let fingerprint = try host.fingerprint(parts.cryptography)
             throw CredentialError(
@@ -252,7 +252,7 @@ final class GroupLink: Sendable {
         state.withLock { $0.newcomers = .some(reading.records[0]) }
     }
 
-    /// What ``beginAdding()`` has noted; it is given once, and `nil` where nobody has begun.
+    /// The record that ``beginAdding()`` has noted; it is given once, and `nil` if no caller has begun.
     func takeNewcomers() -> ClusterRecord?? {
         state.withLock { state in
             defer { state.newcomers = nil }
@@ -266,8 +266,8 @@ final class GroupLink: Sendable {
         state.withLock { $0.seen[id] = reading.map { Seen(reading: $0, at: now) } }
     }
 
-    /// An account as it was seen a moment ago, to give out what it holds; it is told once. What a command has looked up for its
-    /// choice it need not read again for its token.
+    /// An account as it was seen a moment ago, to give out what it holds; it is told once. A command need not read
+    /// an account again for its token if it has looked the account up for its choice.
     func tellSeen(_ id: String) -> AccountReading? {
         let now = parts.bootClock.milliseconds
         return state.withLock { state in

@@ -1,6 +1,7 @@
 import CredentialCore
 
-// Who is let in, and who is not any more; that a host was is proven by the group's data key (decision 20).
+// The hosts that are let in, and those that are no longer; the group's data key proves that a host was let in
+// (decision 20).
 extension GroupMembership {
     /// The hosts of the group as whoever has its data key sees them: who only says that it was let in waits.
     ///
@@ -10,7 +11,7 @@ extension GroupMembership {
         for _ in 0..<Self.attempts {
             guard let before = try cluster.read([epochKey])[0] else { break }
             let (hosts, damaged) = try roster()
-            // Whoever admits or expels changes the epoch, too: so all of it is of one moment.
+            // Each admission or expulsion changes the epoch, too: so all of it is of one moment.
             guard try cluster.read([epochKey])[0] == before else { continue }
             let epoch = try KeyEpoch(before), id = try groupID(), key = try keys.key(of: epoch)
             var proven: [GroupHost] = [], unproven: [String] = []
@@ -100,7 +101,7 @@ extension GroupMembership {
                 try give(
                     try wrap(id).dataKey(key, of: newest, former: try memory.givenKeys()), to: host, by: own.key,
                     id),
-                // Who is about to leave as the last one notices.
+                // A host that is about to leave as the last one notices this change.
                 .put(epochKey, epochRecord.value),
             ]
             if try cluster.commit(transaction) { return }
@@ -108,11 +109,12 @@ extension GroupMembership {
         throw busy
     }
 
-    /// Makes a new data key that `name` does not get, and takes its old ones away. What is sealed under the old key stays so
-    /// until it is sealed anew.
+    /// Makes a new data key that `name` does not get, and takes its old ones away. Records that are sealed under
+    /// the old key stay so until they are sealed anew.
     ///
-    /// Who is given the new key: whoever was given the newest that this host knows. That is not the cluster's where that was put back,
-    /// or somebody has put a key there that no host has made: who was expelled is expelled again with `name`, which may be one of them.
+    /// The new key goes to the hosts that were given the newest key that this host knows. That is not the cluster's
+    /// where that was put back, or somebody has put a key there that no host has made: who was expelled is expelled
+    /// again with `name`, which may be one of them.
     ///
     /// - Parameter fingerprint: that of its key, where another machine may have come under its name since.
     /// - Parameter memory: what this host has learned of the group, asked at each try, as the cluster may be put back between two.
@@ -133,8 +135,8 @@ extension GroupMembership {
             guard let seen = reading.records[0] else { throw noHost(name, among: []) }
             let known = try memory.known(KeyEpoch(seen))
             let found = try cluster.read([epochKey, groupKey] + reading.listed.map(\.key))
-            // Whoever admits or expels changes the epoch, too: so those who have the key are of one moment, also where the cluster was
-            // put back.
+            // Each admission or expulsion changes the epoch, too: so the holders of the key are of one moment, even
+            // if the cluster was restored.
             guard let epochRecord = found[0], let groupRecord = found[1] else { continue }
             guard epochRecord == seen else {
                 _ = try memory.known(KeyEpoch(epochRecord))
@@ -156,7 +158,7 @@ extension GroupMembership {
             }
             // Nobody expels itself, whatever stands there.
             func isOwn(_ host: GroupHost) -> Bool { host.name == own.name && host.publicKey == own.key.publicKey }
-            // Who was expelled meanwhile makes no key, nor who is not admitted.
+            // A host that was expelled meanwhile makes no key, nor does one that is not admitted.
             guard hosts.contains(where: isOwn) else {
                 throw CredentialError(
                     .storeLocked, "this host, \(own.name), does not belong to the group \(groupName) any more",
@@ -177,8 +179,9 @@ extension GroupMembership {
                     "the host that is called \(name) has the fingerprint \(try namesake.fingerprint(cryptography))",
                     hint: "credmgr groups hosts \(groupName)")
             }
-            // What they agree on goes on with a new key: as it stands there where that is in no doubt, or as this host knows it. Who
-            // knows nothing of it leaves it as it is, for the others to tell.
+            // The agreed settings continue with a new key: as they stand in the cluster if there is no doubt about
+            // them, or as this host knows them. A host that knows no settings leaves the record as it is, for the
+            // others to report.
             var settings = try memory.settings
             if !isDoubtful, let key = judges[0].key,
                 try wrap(id).isAgreed(facts, key: key, epoch: epoch.number)
@@ -199,7 +202,8 @@ extension GroupMembership {
                     transaction.changes.append(.remove(record.key))
                     continue
                 }
-                // Whom the cluster takes this host for it knows itself, whatever another has put into its record.
+                // This host knows itself which user the cluster takes it for, whatever another host has put into
+                // its record.
                 if isOwn(host), case let user = ownUser(of: host), host.user != user {
                     host.user = user
                     transaction.changes.append(.put(record.key, host.encoded))
@@ -212,7 +216,7 @@ extension GroupMembership {
                 if isGiven {
                     given.append(host)
                 } else if host.isAdmitted {
-                    // Who says so without having been let in waits from now on.
+                    // A host that claims the key without having been let in waits from now on.
                     host.admission = nil
                     transaction.changes.append(.put(record.key, host.encoded))
                 }
@@ -264,8 +268,8 @@ extension GroupMembership {
                     let other = given.first { $0.shownUser == host.user ?? host.name }?.name
                     return Expulsion.Host(name: host.name, user: host.user, sharesUserWith: other)
                 })
-            // What was wrapped for hosts that are none any more, and by the passphrase, which they know. It opens nothing new, and the
-            // group is to be sealed anew, whatever becomes of this.
+            // This key material was wrapped for hosts that are no longer members, and by the passphrase, which they
+            // know. It opens nothing new, and the group is to be sealed anew, whatever becomes of this.
             do throws(CredentialError) { try remove(useless) } catch { expulsion.leftover = error }
             return expulsion
         }
@@ -286,8 +290,9 @@ extension GroupMembership {
         return try memory.user(of: host)
     }
 
-    /// By which epoch it is told who belongs to the group: by that of the cluster, unless it does not name all of whom this host
-    /// knows that they were expelled, or was made by nobody of the group. Where there are several, a host belongs to it by each.
+    /// By which epoch it is told who belongs to the group: by that of the cluster, unless it does not name all of
+    /// whom this host knows that they were expelled, or was made by nobody of the group. If there are several, a
+    /// host belongs to the group by each of them.
     private func judges(
         _ standing: KeyEpoch, _ known: KeyEpoch, _ memory: any GroupMemory
     ) throws(CredentialError) -> [(epoch: KeyEpoch, key: [UInt8]?)] {
@@ -299,7 +304,8 @@ extension GroupMembership {
             else { throw error }
             return newest
         }
-        // Who has only seen who was expelled, and was not given the key that was made then, knows no better.
+        // A host that has only seen which hosts were expelled, and was not given the key that was made then, knows
+        // no better.
         let newest = known.missing(in: standing).isEmpty ? [] : try memory.newest()
         return newest.isEmpty ? [(standing, key)] : newest
     }

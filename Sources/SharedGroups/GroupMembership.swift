@@ -1,7 +1,7 @@
 package import CredentialCore
 import StrictJSON
 
-/// Who belongs to a shared group: `share`, `join`, `admit`, `expel`, `leave`.
+/// The membership of hosts in a shared group: `share`, `join`, `admit`, `expel`, `leave`.
 ///
 /// Below `PREFIX/GROUP/`: `group` (the group's random id), `epoch` (the number of the data key, who was expelled and who was given
 /// it), `hosts/NAME`, `keys/EPOCH/NAME` and `keys/EPOCH/-epoch`. Each change is a compare-and-swap on the epoch.
@@ -40,7 +40,7 @@ package struct GroupMembership: Sendable {
         }
     }
 
-    /// What the group is called here.
+    /// The name of the group on this host.
     var groupName: String { path.split(separator: "/").last.map(String.init) ?? "" }
     var groupKey: String { path + "group" }
     var epochKey: String { path + "epoch" }
@@ -104,7 +104,7 @@ package struct GroupMembership: Sendable {
             let epoch = try Self.epoch(epochRecord)
             let place = dataKey(epoch, Self.passphraseName)
             var transaction = ClusterTransaction()
-            // Whoever comes in by the other passphrase meanwhile writes it again.
+            // A host that comes in by the other passphrase meanwhile writes the epoch again.
             transaction.expect(epochRecord, at: epochKey)
             transaction.changes = [.remove(place)]
             if let passphrase {
@@ -139,7 +139,7 @@ package struct GroupMembership: Sendable {
         return host
     }
 
-    /// Whom the cluster takes this host for, as its record has it.
+    /// The user that the cluster takes this host for, in the form of a host's record.
     func ownUser(of host: GroupHost) -> String? { host.user(called: cluster.ownCertificate?.commonName) }
 
     private func isTaken(_ name: String) -> CredentialError {
@@ -185,7 +185,7 @@ package struct GroupMembership: Sendable {
             transaction.changes = [
                 .put(hostKey(name), host.encoded),
                 try give(try wrap(id).dataKey(secret, of: newest), to: host, by: key, id),
-                // Who is about to leave as the last one notices.
+                // A host that is about to leave as the last one notices this change.
                 .put(epochKey, epochRecord.value),
             ]
             if try cluster.commit(transaction) { return host }
@@ -199,7 +199,8 @@ package struct GroupMembership: Sendable {
         return try KeyEpoch(record).has(ExpelledHost(name: "", publicKey: publicKey))
     }
 
-    /// The hosts of the group, by name. Whose record is damaged is none: it has no key that another could be wrapped for.
+    /// The hosts of the group, by name. A host whose record is damaged does not count: it has no key that another
+    /// could be wrapped for.
     package func hosts() throws(CredentialError) -> [GroupHost] { try roster().hosts }
 
     /// The hosts of the group, and the names under which none can be read.
@@ -266,7 +267,7 @@ package struct GroupMembership: Sendable {
             change(&settings)
             var transaction = ClusterTransaction()
             transaction.expect(record, at: groupKey)
-            // Whoever is expelled meanwhile can prove nothing by the key that is made then.
+            // A host that is expelled meanwhile can prove nothing by the key that is made then.
             transaction.expect(epochRecord, at: epochKey)
             transaction.changes = [
                 .put(

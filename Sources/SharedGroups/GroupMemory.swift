@@ -1,6 +1,6 @@
 import CredentialCore
 
-/// What a host has learned of its group, whatever stands in the cluster now.
+/// The knowledge of a host about its group, whatever stands in the cluster now.
 protocol GroupMemory: GroupKeys {
     /// Notes whom the cluster names as expelled, and gives all of whom this host has seen that they were. Another process of it may have
     /// learned more meanwhile, so it is looked up each time.
@@ -13,7 +13,8 @@ protocol GroupMemory: GroupKeys {
     /// The keys that this host was given, by their numbers, as far as they open.
     func givenKeys() throws(CredentialError) -> [Int64: DataKey]
 
-    /// What the hosts agree on, as one of them has proven last; `nil` where this host has met nothing that was proven.
+    /// The settings that the hosts agree on, as one of them has proven last; `nil` if this host has met no proven
+    /// settings.
     var settings: GroupSettings? { get throws(CredentialError) }
 
     /// As whom the cluster knew a host, by the makers of the keys that are kept here; `nil` where they do not tell. Anybody may have
@@ -24,14 +25,14 @@ protocol GroupMemory: GroupKeys {
     func keep(_ key: DataKey, _ record: KeyEpoch, _ wrapped: [UInt8]) throws(CredentialError)
 }
 
-// What this host remembers, whatever becomes of the cluster.
+// The knowledge that this host remembers, whatever becomes of the cluster.
 extension GroupLink: GroupMemory {
     /// Before the key of an expelled host: each has a file of its own, since several processes of this host may learn of several at
     /// once.
     private static let expelledPrefix = "expelled-"
 
-    /// What this host knows of the newest key and of who was expelled. Another process of it may have learned more meanwhile, so
-    /// it is read each time.
+    /// The newest key and the expelled hosts that this host knows of. Another process of it may have learned more
+    /// meanwhile, so it is read each time.
     func remembered() throws(CredentialError) -> KeyEpoch {
         var known = try vouchedExpelled()
         for one in try expelledNotes() {
@@ -58,8 +59,8 @@ extension GroupLink: GroupMemory {
             .subtracting(kept.map(\.number))
     }
 
-    /// Whom this host knows to be expelled and the cluster does not name; what that names is remembered from now on, and that this
-    /// is what the cluster has of the epoch.
+    /// The hosts that this host knows to be expelled and the cluster does not name; the hosts that the cluster
+    /// names are remembered from now on, as is the cluster's version of the epoch.
     func forgotten(by epoch: KeyEpoch) throws(CredentialError) -> [ExpelledHost] {
         noteStanding(epoch)
         let known = try remembered()
@@ -111,7 +112,8 @@ extension GroupLink: GroupMemory {
         return Self.newest(try keptEpochs()).map { ($0, keys[$0.number]?.bytes) }
     }
 
-    /// Who was expelled by hosts of the group, and does not only stand in the cluster as such, up to the newest key.
+    /// The hosts that members of the group have expelled, not those that the cluster merely names as expelled, up
+    /// to the newest key.
     func vouchedExpelled() throws(CredentialError) -> KeyEpoch {
         var all = KeyEpoch.none
         for epoch in try keptEpochs() {
@@ -180,7 +182,7 @@ extension GroupLink: GroupMemory {
             let were = newest.map { Set($0.hosts.map(\.publicKey)) }
             if were.allSatisfy({ $0.isSuperset(of: hosts) }) { return }
         }
-        // Who has made this one may have had one that this host has missed, and have come since.
+        // The maker of this key may have had a key that this host has missed, and may have joined since.
         for number in key.links.keys.sorted(by: >) where given[number] == nil && number < key.epoch {
             guard let missed = try missed(number),
                 try membership.wrap(backend.groupID).isLinked(key, from: missed.key)

@@ -13,9 +13,10 @@ import CredentialCore
 /// 01  EPOCH (8)  NONCE (12)  SEALED AND TAG
 /// ```
 ///
-/// The first nine bytes, the group's id and the record's key are authenticated, so that a record that stands under another's
-/// key, in another group, under another epoch or in another form does not open. What was once written stays in the log and the
-/// snapshots of every node of the cluster; only what this gives may ever be put there.
+/// The first nine bytes, the group's id and the record's key are authenticated, so that a record that stands under
+/// another's key, in another group, under another epoch or in another form does not open. Every value that was once
+/// written stays in the log and the snapshots of every node of the cluster; only the output of this type may ever
+/// be put there.
 package struct GroupSeal: Sendable {
     private let groupID: [UInt8]
     let keys: any GroupKeys

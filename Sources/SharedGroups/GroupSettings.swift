@@ -1,7 +1,8 @@
 import CredentialCore
 import StrictJSON
 
-/// What the hosts of a group agree on; it stands in clear beside the group's id, with a proof that one of them has set it.
+/// The settings that the hosts of a group agree on; they stand in clear beside the group's id, with a proof that
+/// one of the hosts has set them.
 package struct GroupSettings: Sendable, Hashable {
     /// How long an access token is kept before the cluster is asked again, in seconds.
     package var cacheSeconds = GroupBackend.standardCacheSeconds
@@ -21,15 +22,15 @@ package struct GroupSettings: Sendable, Hashable {
     }
 }
 
-/// What the record of a group says.
+/// The content of the record of a group.
 struct GroupFacts: Sendable {
     /// The group's random id.
     let id: [UInt8]
-    /// What its hosts agree on, as far as ``agreement`` proves it.
+    /// The settings that its hosts agree on, as far as ``agreement`` proves them.
     let settings: GroupSettings
     /// That one who has the data key of an epoch has set them.
     private(set) var agreement: KeyProof?
-    /// What a newer version has put there stays.
+    /// Members that a newer version has put there stay.
     private var object = JSONObject()
 
     /// The form of what is sealed in the group: the records' and so on (``GroupSeal``).
@@ -93,7 +94,7 @@ struct GroupFacts: Sendable {
 }
 
 extension GroupBackend {
-    /// What the hosts agree on, as this one knows it.
+    /// The settings that the hosts agree on, as this host knows them.
     var settings: GroupSettings {
         get {
             var settings = GroupSettings()

@@ -1,15 +1,15 @@
 package import CredentialCore
 
-/// What this host has written down of its own refreshes, synced: it outlives a crash, not the loss of the data folder.
+/// The notes of this host about its own refreshes, synced: they outlive a crash, not the loss of the data folder.
 ///
 /// "The same host" is the folder that holds the note; a cloned machine with the same key is another, also where the folder was
 /// cloned with it.
 package protocol HostNotes: Sendable {
-    /// What this host wrote down last of an account's intent.
+    /// The last note of this host about an account's intent.
     func intent(of account: String) throws(CredentialError) -> IntentNote?
 
-    /// Writes down, synced, how far this host is with an intent. What it has written down of earlier ones that were certainly
-    /// not sent stays: a transaction that nobody has answered may be applied later.
+    /// Writes down, synced, how far this host is with an intent. The notes of earlier intents that were certainly
+    /// not sent stay: a transaction that got no answer may be applied later.
     func note(_ note: IntentNote, of account: String) throws(CredentialError)
 
     /// Forgets an intent that was certainly not sent, and is taken away.
@@ -61,7 +61,7 @@ package struct IntentNote: Sendable, Hashable {
     var unsent: [IntentNonce] { maySend ? earlier : earlier + [nonce] }
 }
 
-/// What tells one intent from every other: 16 unpredictable bytes.
+/// A value that distinguishes one intent from every other: 16 unpredictable bytes.
 package struct IntentNonce: Sendable, Hashable {
     /// The bytes.
     package let bytes: [UInt8]

@@ -3,7 +3,7 @@ import StrictJSON
 
 /// Recorded before a refresh token is sent: by whom, and which token. As long as it stands nobody else sends that token.
 struct Intent: Hashable {
-    /// What tells it from every other.
+    /// The value that distinguishes the intent from every other.
     let nonce: IntentNonce
     /// The name of the host.
     let host: String
@@ -54,7 +54,7 @@ struct Intent: Hashable {
     }
 }
 
-/// What a refresh token is known by where it must not stand itself: its SHA-256.
+/// The identifier of a refresh token in places that must not contain the token itself: its SHA-256.
 package struct TokenDigest: Sendable, Hashable {
     /// The digest.
     package let bytes: [UInt8]

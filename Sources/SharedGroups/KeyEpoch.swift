@@ -10,20 +10,20 @@ struct KeyEpoch: Sendable, Hashable {
     /// The number of the data key: how many there have been, and 32 random bits, so that no two keys of a group have one number
     /// even where the cluster was put back in between.
     let number: Int64
-    /// Whom the group has expelled; in the cluster the earliest first.
+    /// The hosts that the group has expelled; in the cluster the earliest first.
     let expelled: [ExpelledHost]
-    /// Who was given the key when it was made. Who comes later has a proof in its own record.
+    /// The hosts that were given the key when it was made. A host that comes later has a proof in its own record.
     let hosts: [Host]
     /// As it stands in the cluster, byte by byte.
     let encoded: [UInt8]
 
     /// A host that was given the key of an epoch.
     struct Host: Sendable, Hashable {
-        /// What it is called.
+        /// The name of the host.
         let name: String
         /// Its key.
         let publicKey: [UInt8]
-        /// Whom the cluster takes it for.
+        /// The user that the cluster takes the host for.
         let user: String
     }
 
@@ -55,15 +55,16 @@ struct KeyEpoch: Sendable, Hashable {
     /// The one after this and after all that `known` has, for a group without some more hosts.
     ///
     /// - Parameters:
-    ///   - name: who is expelled now. What its record has for a key it has written itself: where that is nobody's who is not expelled
-    ///     already, or that of somebody who stays, a key that nobody has stands in its place.
+    ///   - name: who is expelled now. The host has written the key in its record itself: if that key belongs only
+    ///     to hosts that are expelled already, or to a host that stays, a key of no host stands in its place.
     ///   - hosts: who is given the key.
-    ///   - user: as whom the cluster knew a host that was expelled. What stands there may be anybody's word.
+    ///   - user: as whom the cluster knew a host that was expelled. The name in the cluster may come from any
+    ///     client.
     func next(
         expelling name: String, _ gone: [ExpelledHost], known: KeyEpoch, hosts: [Host], _ random: any RandomSource,
         user: (ExpelledHost) throws(CredentialError) -> String? = { _ in nil }
     ) throws(CredentialError) -> KeyEpoch {
-        // Where the cluster has a number that nobody has counted up to, it begins again.
+        // If the cluster has a number that no host has counted up to, the count begins again.
         let count = (max(number, known.number) >> Self.randomBits) % Self.countLimit + 1
         let drawn = random.bytes(4).reduce(Int64(0)) { $0 << 8 | Int64($1) }
         var added = gone.filter { host in
@@ -78,7 +79,7 @@ struct KeyEpoch: Sendable, Hashable {
     /// Whether the group has expelled a host.
     func has(_ host: ExpelledHost) -> Bool { expelled.contains { $0.publicKey == host.publicKey } }
 
-    /// Whom this one names and another does not.
+    /// The expelled hosts that this epoch names and another does not.
     func missing(in other: KeyEpoch) -> [ExpelledHost] { expelled.filter { !other.has($0) } }
 
     /// Whether a host was given the key when it was made.
@@ -126,7 +127,7 @@ struct KeyEpoch: Sendable, Hashable {
 
 /// A host that does not belong to a group any more. Another machine may come under its name, with another key.
 struct ExpelledHost: Sendable, Hashable {
-    /// What it was called.
+    /// The name that the host had.
     let name: String
     /// Its key, which is given nothing more.
     let publicKey: [UInt8]
@@ -136,7 +137,7 @@ struct ExpelledHost: Sendable, Hashable {
     /// Whether another is this one, whatever is known of it.
     func isSame(_ other: ExpelledHost) -> Bool { name == other.name && publicKey == other.publicKey }
 
-    /// What people compare of it, as of a host.
+    /// The fingerprint that users compare, as for a host of the group.
     ///
     /// - Throws: ``ErrorCode/internalFault``.
     func fingerprint(_ cryptography: any Cryptography) throws(CredentialError) -> String {

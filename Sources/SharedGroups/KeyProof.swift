@@ -6,7 +6,7 @@ import StrictJSON
 struct KeyProof: Sendable, Hashable {
     /// The epoch.
     let epoch: Int64
-    /// What ``KeyWrap`` derives from its key.
+    /// The bytes that ``KeyWrap`` derives from its key.
     let proof: [UInt8]
 
     var json: JSONValue { ["epoch": .integer(epoch), "proof": .string(Base64URL.encode(proof))] }

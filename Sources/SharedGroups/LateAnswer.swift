@@ -133,7 +133,7 @@ extension TokenSet {
         {
             lines[policy] = GrantLine(random)
         }
-        // Who is signed out of a policy is not signed in again by what a host remembers.
+        // A user that is signed out of a policy is not signed in again by the memory of a host.
         lines = lines.filter { grants[$0.key] != nil }
     }
 }

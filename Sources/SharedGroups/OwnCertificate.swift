@@ -8,7 +8,7 @@ package struct OwnCertificate: Sendable, Hashable {
     /// From when it counts, and until when.
     package let from: Instant
     package let to: Instant
-    /// Whom the cluster takes for its user; `nil` where there is none that can be read.
+    /// The user that the cluster takes its holder for; `nil` if there is none that can be read.
     package let commonName: String?
 
     /// How long before its end that is told, in seconds: 14 days.
@@ -43,7 +43,7 @@ package struct OwnCertificate: Sendable, Hashable {
         self.init(file: file, from: from, to: to, commonName: body.enter(DERReader.sequence)?.commonName)
     }
 
-    /// What is wrong with it now.
+    /// The fault of the certificate now.
     package func fault(at now: Instant) -> CredentialError? {
         guard now < from || to < now else { return nil }
         var error = CredentialError(

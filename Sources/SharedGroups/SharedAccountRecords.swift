@@ -31,8 +31,8 @@ package struct SharedAccountRecords: AccountRecords {
             do throws(CredentialError) {
                 unseen = try sharing.look(group, unlessWithin: check == .none ? backend.cacheSeconds : 0) ?? []
             } catch {
-                // The copies serve meanwhile. Who looks through several groups for a name is not kept by the cluster of
-                // one; who finds nothing, or finds an account of this one, is told.
+                // The copies serve meanwhile. The cluster of one group does not stop a search for a name through
+                // several groups; a search that finds no account, or an account of this group, reports the error.
                 guard check == .none || error.leavesCopies else { throw error }
                 if error.leavesCopies { try sharing.noteTry(group) } else { try sharing.link(group)?.note(error) }
             }
@@ -42,8 +42,8 @@ package struct SharedAccountRecords: AccountRecords {
 
     package func seenIndex(of group: KeychainGroup, _ check: IndexCheck) throws(CredentialError) -> AccountIndex {
         guard mayBeShared(group) else { return try local.index(of: group, check) }
-        // A group that this host cannot look into leaves the names of the others what they are. Where none of them is
-        // meant, it is asked for its own, and tells what is wrong.
+        // A group that this host cannot look into leaves the names of the others what they are. If none of these
+        // names is meant, the group is asked for its own, and reports the fault.
         do throws(CredentialError) { return try local.index(of: group, check).readable } catch {
             return AccountIndex()
         }
@@ -133,7 +133,7 @@ package struct SharedAccountRecords: AccountRecords {
         transaction.changes.append(.put(keys.newcomers, sharing.parts.random.bytes(Self.newcomerSize)))
     }
 
-    /// What tells one newcomer from the next, in bytes.
+    /// The size of the value that distinguishes one newcomer from the next, in bytes.
     private static let newcomerSize = 16
 
     private static func busy(_ group: KeychainGroup) -> CredentialError {
@@ -180,7 +180,7 @@ package struct SharedAccountRecords: AccountRecords {
         }
         let now = found[0]
         if now?.value == value { return .done }
-        // What is not there yet may be on its way still.
+        // A record that is not there yet may still be on its way.
         if let failure { return .unknown(failure) }
         // Somebody has come first, who may be the same person.
         if let expected = transaction.conditions[newcomers], found[1]?.revision ?? 0 != expected {
@@ -214,7 +214,7 @@ package struct SharedAccountRecords: AccountRecords {
         guard try isExpected(record, expected, link) else { return .overtaken }
         var transaction = ClusterTransaction()
         transaction.expect(record, at: keys.set)
-        // Who is expelled meanwhile signs nobody out any more.
+        // A host that is expelled meanwhile signs no account out any more.
         transaction.expect(epoch, at: keys.epoch)
         transaction.changes = Self.removal(of: keys)
         do throws(CredentialError) { return try link.cluster.commit(transaction) ? .done : nil } catch {

@@ -1,6 +1,6 @@
 import CredentialCore
 
-// What became of a refresh: the provider's answer on its way into the cluster, late ones too.
+// The way of a refresh's result into the cluster: the provider's answer, late ones too.
 extension SharedRefresh {
     /// Brings what the provider said into the cluster.
     ///
@@ -36,7 +36,7 @@ extension SharedRefresh {
             }
         case .refused(let error):
             do throws(CredentialError) { if try !markLost(nonce, token, error, job) { return nil } } catch {
-                // What was refused is not under way: the next run takes the intent away, and is told the same.
+                // A refused refresh is not under way: the next run takes the intent away, and gets the same error.
                 try notes.note(IntentNote(nonce: nonce, maySend: false), of: job.keys.id)
             }
             throw error
@@ -82,7 +82,8 @@ extension SharedRefresh {
             var transaction = ClusterTransaction()
             transaction.expect(state.records.epoch, at: job.keys.epoch)
             transaction.expect(state.records.intent, at: job.keys.intent)
-            // Where what stands is refused meanwhile, the answer is not to be put aside but in its place.
+            // If the token in the cluster is refused meanwhile, the answer must not be put aside but must take its
+            // place.
             transaction.expect(state.records.set, at: job.keys.set)
             var aside = state.aside
             if isWorthMore(answer, than: set, standing, new, state), isOurs || state.intent == nil {
@@ -123,7 +124,7 @@ extension SharedRefresh {
         let line = set.lines[answer.policy], own = answer.tokenSet.lines[answer.policy]
         if let lost = set.grants[answer.policy], lost.lostReason != nil {
             guard let line, let own else { return true }
-            // What has become of the token of an earlier sign-in since it was replaced this host has not seen.
+            // This host has not seen the fate of an earlier sign-in's token since that sign-in was replaced.
             guard own.id == line.id else {
                 return answer.tokenSet.grants[answer.policy].map { $0.signedInAt > lost.signedInAt } ?? false
             }

@@ -129,8 +129,8 @@ extension SharedRefresh {
 
     /// Takes away what this run has recorded, or may have, and certainly does not send, so that nobody waits for it.
     ///
-    /// The lease goes first: from then on a transaction that nobody has answered yet cannot be applied any more. Where the cluster
-    /// does not answer this, either, the note stays, and the next run of this host does it.
+    /// The lease goes first: from then on a transaction that nobody has answered yet cannot be applied any more. If
+    /// the cluster does not answer this, either, the note stays, and the next run of this host does it.
     func withdrawUnsent(_ nonce: IntentNonce, _ lease: ClusterLease, _ job: Job) {
         guard (try? cluster.revoke(lease)) != nil, (try? withdraw(nonce, job)) != nil else { return }
         try? notes.forget(nonce, of: job.keys.id)
@@ -138,7 +138,7 @@ extension SharedRefresh {
 
     /// Takes one's own intent away, if it is there, after which anybody may refresh.
     func withdraw(_ nonce: IntentNonce, _ job: Job) throws(CredentialError) {
-        // Whoever seals the group anew writes it again, too.
+        // A host that seals the group anew writes the intent again, too.
         for _ in 0..<Self.attempts {
             let record = try cluster.read([job.keys.intent])[0]
             guard let record, try Intent(decoding: try seal.open(record)).nonce == nonce else { return }

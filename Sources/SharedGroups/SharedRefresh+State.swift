@@ -18,7 +18,7 @@ extension SharedRefresh {
         return try state(AccountReading(found, epoch: found[4], host: found[5]), job)
     }
 
-    /// What was read of an account.
+    /// The state of an account, from the records that were read.
     func state(_ records: AccountReading, _ job: Job) throws(CredentialError) -> State {
         guard let record = records.epoch else {
             throw CredentialError(

@@ -7,7 +7,7 @@ package import CredentialCore
 /// lock with a lease cannot promise that: whoever pauses for longer than the lease sends what another has used up, and
 /// refusing the late writer's result destroys the only live token. So an intent is recorded before sending; it has no lease.
 package struct SharedRefresh: Sendable {
-    /// What happens to an intent whose host is not alive.
+    /// The treatment of an intent whose host is not alive.
     package enum TakeOver: Sendable, Hashable {
         /// It stands until that host comes back, or a person says otherwise.
         case never
@@ -15,7 +15,7 @@ package struct SharedRefresh: Sendable {
         case after(Int64)
     }
 
-    /// What the provider said.
+    /// The answer of the provider.
     package enum Answer: Sendable {
         /// The token set with what was issued.
         case issued(TokenSet)
@@ -35,7 +35,7 @@ package struct SharedRefresh: Sendable {
         var record: ClusterRecord?
         /// Whether this call has refreshed; else somebody else had.
         package var refreshed = false
-        /// What the user should know.
+        /// The warnings for the user.
         package var warnings: [Message] = []
     }
 
@@ -48,7 +48,7 @@ package struct SharedRefresh: Sendable {
     let cryptography: any Cryptography
     /// The name of this host.
     let host: String
-    /// What the group knows it by.
+    /// The public key by which the group knows this host.
     let publicKey: [UInt8]
 
     static let leaseSeconds: Int64 = 15
@@ -73,17 +73,17 @@ package struct SharedRefresh: Sendable {
         self.publicKey = publicKey
     }
 
-    /// What a call is about.
+    /// The parameters of a call.
     package struct Job: Sendable {
-        /// Where the account stands in the cluster.
+        /// The keys of the account in the cluster.
         package var keys: AccountKeys
-        /// Whose grant is used: the policy, empty where the provider has none.
+        /// The policy whose grant is used; empty if the provider has no policies.
         package var policy: String
         /// Whether a grant is tried once more that was lost by words that may mean something else.
         package var triesDoubtful = false
-        /// What to do about another host's intent.
+        /// The treatment of another host's intent.
         package var takeOver: TakeOver
-        /// What a person can do about an intent that nobody knows the end of.
+        /// The remedy that a user has for an intent whose end is unknown.
         package var hint: Message?
         /// The account as it was read a moment ago, if it was.
         var seen: AccountReading?
@@ -116,9 +116,10 @@ package struct SharedRefresh: Sendable {
     ///   cannot be reached; ``ErrorCode/storeLocked`` when this host is not admitted; ``ErrorCode/storeDamaged``.
     package func refresh(_ job: Job) throws(CredentialError) -> Outcome {
         var job = job
-        // What was read before that is older.
+        // The records that were read before the replay are older.
         if try replay(job) { job.seen = nil }
-        // Who was overtaken on the way to the intent looks once more, and then waits for the other as if it had come later.
+        // A host that was overtaken on the way to the intent looks once more, and then waits for the other as if it
+        // had come later.
         var isFirst = true
         while true {
             if let outcome = try attempt(job) { return outcome }

@@ -3,8 +3,8 @@ extension JSONValue {
     public enum Dialect: Sendable {
         /// RFC 8259 to the letter; duplicate member names are refused.
         case strict
-        /// As ``strict``, with `//` and `/* */` comments and trailing commas, for files that people write. What
-        /// stands in a comment is not looked at. A byte order mark in front is passed over.
+        /// As ``strict``, with `//` and `/* */` comments and trailing commas, for files that people write. The text
+        /// of a comment is not checked. A byte order mark in front is passed over.
         case commented
     }
 
@@ -290,7 +290,7 @@ private struct JSONParser {
 ///
 /// It never quotes the text: what was being read may be a secret.
 public struct JSONError: Error, Sendable, Equatable {
-    /// What is wrong.
+    /// The kind of an error.
     public enum Reason: Sendable, Equatable {
         /// Larger than ``JSONLimits/bytes``, which were these.
         case tooLarge(bytes: Int)
@@ -307,7 +307,7 @@ public struct JSONError: Error, Sendable, Equatable {
         case openComment
     }
 
-    /// What is wrong.
+    /// The kind of the error.
     public let reason: Reason
     /// The line of the fault, counted from 1.
     public let line: Int
@@ -315,7 +315,7 @@ public struct JSONError: Error, Sendable, Equatable {
     public let offset: Int
 }
 
-/// What a text may hold at most, so that a hostile one costs little.
+/// The limits of a text, so that a hostile one costs little.
 public struct JSONLimits: Sendable {
     /// The size of the text in bytes.
     public var bytes: Int

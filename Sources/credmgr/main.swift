@@ -15,7 +15,7 @@ let status: Int32
 do throws(CredentialError) {
     // Without them every command would look like a call for help, and succeed.
     guard CommandLine.argc > 0 else { throw CredentialError(.internalFault, "the arguments cannot be read") }
-    // What git says it says once, and the command reads it.
+    // Git writes its request only once, and the command reads it.
     if let token = FastToken.answer(words, message: { nil }, in: FastPlace.ofThisMachine) {
         try StandardStream.output.write(token)
         _exit(0)

@@ -65,7 +65,7 @@ import Testing
         #expect(error?.code == .validationFailed)
     }
 
-    @Test func `keeps two people apart whose sub says nothing`() throws {
+    @Test func `separates two users if sub carries no identity`() throws {
         let fixture = try B2CFixture()
         let old: JSONValue = ["sub": "Not supported currently. Use oid claim."]
         let grant = try fixture.signIn(claims: old).tokens.grant

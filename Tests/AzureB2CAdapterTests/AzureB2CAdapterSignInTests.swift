@@ -182,7 +182,7 @@ struct B2CFixture {
         ("https://login.example.com/tfp/\(B2CFixture.tenantID)/b2c_1_sign_in/v2.0/", true),
         (B2CFixture.issuer, false), ("https://login.example.com/00000000-52b4-4f0e-9a61-0c2f4e8b1d77/v2.0/", false),
         ("https://login.example.org/\(B2CFixture.tenantID)/v2.0/", false),
-    ]) func `takes the issuer of a custom domain where the type names it, and no other`(
+    ]) func `accepts the issuer of a custom domain only if the type names it`(
         issuer: String, isGood: Bool
     ) throws {
         var fixture = try B2CFixture()
@@ -247,7 +247,7 @@ struct B2CFixture {
             (["emails": [], "signInNames.emailAddress": "a@b"], "3f0c9a52", "a@b"),
             (["emails": .null, "name": .null], "3f0c9a52", nil),
         ] as [(JSONValue, String, String?)])
-    func `tells who signed in from what the policy emits`(
+    func `derives the identity of the user from the claims of the policy`(
         changes: JSONValue, subject: String, username: String?
     ) throws {
         let identity = try B2CFixture().signIn(claims: changes).identity
@@ -262,7 +262,7 @@ struct B2CFixture {
         }
     }
 
-    @Test func `takes an id token alone only where the type wants it as bearer`() throws {
+    @Test func `accepts an ID token alone only if the type uses it as bearer token`() throws {
         let alone: JSONValue = [
             "access_token": .null, "refresh_token": .null, "expires_in": .null, "expires_on": .null,
             "scope": "openid",
@@ -277,7 +277,7 @@ struct B2CFixture {
         #expect(fixture.adapter.effectiveScope(["openid"], of: fixture.type) == ["openid", "offline_access"])
     }
 
-    @Test func `takes what was pasted at an out-of-band redirect`() throws {
+    @Test func `accepts the pasted URL of an out-of-band redirect`() throws {
         var fixture = try B2CFixture()
         fixture.type.redirectURI = "urn:ietf:wg:oauth:2.0:oob"
         var request = fixture.request()
@@ -324,7 +324,7 @@ struct B2CFixture {
             (["https://t/api/read"], ["https://t/api/write"], "https://t/api/write openid"),
             (["openid", "Offline_Access"], ["openid"], "openid \(B2CFixture.clientID) offline_access"),
         ] as [([String], [String], String)])
-    func `leaves offline_access out where the type's own scope does`(
+    func `omits offline_access if the scope of the type omits it`(
         own: [String], asked: [String], expected: String
     ) throws {
         var fixture = try B2CFixture()
@@ -344,7 +344,7 @@ struct B2CFixture {
     }
 
     @Test(arguments: ["dpop_bound_access_tokens", "token_exchange", "require_pushed_authorization_requests"])
-    func `refuses what B2C lacks and a type asks for, by the key`(key: String) throws {
+    func `refuses the keys of a type that B2C does not support, by name`(key: String) throws {
         var fixture = try B2CFixture()
         fixture.type.bindsAccessTokens = key == "dpop_bound_access_tokens"
         fixture.type.exchangesTokens = key == "token_exchange"

@@ -11,7 +11,7 @@ import Testing
         let error: String
         let code: ErrorCode
         let exitStatus: Int32
-        /// What the message begins with.
+        /// The beginning of the message.
         let message: String
         let hint: String?
 
@@ -83,7 +83,7 @@ import Testing
             "the provider has trouble", "try again later")
 
     @Test(arguments: table)
-    func `every number has its message, hint and exit status, and keeps what finds it in the logs`(row: Row) throws
+    func `every error number has its message, hint and exit status, and keeps the IDs for the logs`(row: Row) throws
     {
         let fixture = try B2CFixture()
         let grant = try fixture.signIn().tokens.grant

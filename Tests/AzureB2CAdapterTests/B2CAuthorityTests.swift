@@ -91,7 +91,7 @@ import Testing
         #expect(authority.isTenantGUID == (row.tenant == Self.guid))
         #expect(authority.otherQuery == [])
         #expect(authority.isCollapsed == row.url.dropFirst(8).contains("//"))
-        // What is built again gives the same once more.
+        // An authority that is built again gives the same once more.
         let again = try B2CAuthority(authority.address(policy: authority.policy).description)
         #expect(again.provider == authority.provider)
         #expect(again.policy == authority.policy)
@@ -128,7 +128,9 @@ import Testing
         ("\(old)/\(tenant)/saml~x/y", "has a path that is none of B2C"),
     ]
 
-    @Test(arguments: faults.indices) func `what is no authority is refused with the reason`(_ index: Int) throws {
+    @Test(arguments: faults.indices) func `a URL that is not an authority is refused with the reason`(_ index: Int)
+        throws
+    {
         let (url, words) = Self.faults[index]
         let problem = try #require(throws: B2CAuthority.Problem.self) { try B2CAuthority(url) }
         #expect(problem.description.contains(words), "\(problem)")

@@ -151,7 +151,7 @@ import Testing
         ),
     ]
 
-    @Test(arguments: accepted.indices) func `what becomes of a key is reported`(_ index: Int) throws {
+    @Test(arguments: accepted.indices) func `the result of each key is reported`(_ index: Int) throws {
         let (row, key, fate) = Self.accepted[index]
         let bytes = try SettingsPlistTests.fixture(row.form, replacing: row.change)
         let (_, report) = try SettingsPlistTests.read(bytes, name: "Tool")

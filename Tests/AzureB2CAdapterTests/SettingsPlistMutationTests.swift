@@ -39,7 +39,7 @@ import Testing
                 let type = try SettingsPlist.import(
                     bytes, name: "Tool", fix: index.isMultiple(of: 2), place: "mutant"
                 ).type
-                // Whatever was imported can be written, read and used.
+                // Every type that was imported can be written, read and used.
                 let read = try AccountType(name: "Tool", json: type.json, isPrivateFile: true, place: "x")
                 #expect(read == type)
                 #expect(try B2CAuthority(of: type).base.isSecure)

@@ -91,7 +91,7 @@ import Testing
     }
 
     @Test(arguments: ["form-a", "form-a-sample", "form-a-loopback", "form-b", "form-b-skeleton", "form-c"])
-    func `what is imported can be written, read again and used`(_ name: String) throws {
+    func `an imported type can be written, read again and used`(_ name: String) throws {
         let (type, report) = try Self.read(try Self.fixture(name), name: "Imported")
         let members = try #require(try JSONValue.parse(JSONValue.object(type.json).text()).object)
         #expect(try AccountType(name: "Imported", json: members, isPrivateFile: false, place: "x") == type)

@@ -2,7 +2,7 @@ import AzureB2CAdapter
 import CredentialCore
 import Testing
 
-/// What real projects write into the settings of the articles' apps.
+/// The settings that real projects write for the articles' apps.
 @Suite struct SettingsSmallPrintTests {
     private func settings(
         name: String = "B2C_Acccount", host: String = "contoso.b2clogin.com",
@@ -75,7 +75,7 @@ import Testing
     }
 
     @Test(arguments: ["$(AppIdentifierPrefix)", "$(TeamIdentifierPrefix)", "A1B2C3D4E5."])
-    func `what stands for the Team has no meaning here`(prefix: String) throws {
+    func `a placeholder for the Team prefix is dropped`(prefix: String) throws {
         let (type, report) = try read(settings(keychain: prefix + "com.example.shared"))
         #expect(type.keychainGroup.name == "com.example.shared")
         #expect(
@@ -91,8 +91,7 @@ import Testing
         ("login.chinacloudapi.cn", "contoso.b2clogin.cn"),
         ("login.partner.microsoftonline.cn", "contoso.b2clogin.cn"),
     ])
-    func `a host that B2C has left is pointed out, and mended where that is wanted`(old: String, new: String) throws
-    {
+    func `a host that B2C no longer serves is reported, and fixed with --fix`(old: String, new: String) throws {
         let (kept, warned) = try read(settings(host: old))
         #expect(kept.authority?.hasPrefix("https://\(old)/") == true)
         let left = "default_policy; B2C does not answer at \(old) any more: "
@@ -109,7 +108,7 @@ import Testing
         #expect(!silent.contains { $0.contains("any more") })
     }
 
-    @Test func `additional scopes are asked for where ADAL asked for them`() throws {
+    @Test func `additional scopes are requested in the same cases as with ADAL`() throws {
         let text = """
             { authority = "https://contoso.b2clogin.com/contoso.onmicrosoft.com/"; clientId = abc; scopes = ( abc );
               additionalScopes = ( "https://contoso.example/notes" ); emailSignInPolicyId = b2c_1_in; }

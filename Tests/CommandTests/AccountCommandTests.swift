@@ -72,7 +72,7 @@ final class Turns: Sendable {
         #expect(!scene.machine.hasLocks)
     }
 
-    @Test func `a sign-in for an account is for its person, and for nobody else`() throws {
+    @Test func `a sign-in for an account accepts only the user of the account`() throws {
         scene.define()
         #expect(scene.signIn("ada").status == 0)
         let before = scene.machine.accounts()
@@ -84,7 +84,7 @@ final class Turns: Sendable {
         #expect(scene.machine.events.last?.kind == .loginFailed)
     }
 
-    @Test func `if a sign-in is not needed nobody is asked`() {
+    @Test func `login --if-needed asks no user if the account works`() {
         scene.define()
         #expect(scene.signIn("ada").status == 0)
         let outcome = scene.run("login", "--type", "Tasks", "--if-needed")
@@ -106,7 +106,7 @@ final class Turns: Sendable {
         #expect(scene.machine.accounts().count == 1)
     }
 
-    @Test func `the default, the name of one's own, and what shows them`() throws {
+    @Test func `the default, the label, and the commands that show them`() throws {
         scene.define()
         for person in ["ada", "bob"] { #expect(scene.signIn(person).status == 0) }
         #expect(scene.run("label", "bob@example.com", "Work").status == 0)
@@ -119,7 +119,8 @@ final class Turns: Sendable {
         #expect(scene.run("which", "--type", "Tasks").output.contains("Work"))
     }
 
-    @Test func `signing out forgets the secrets, here and in the cache, and tells the provider where asked`() throws
+    @Test func `logout removes the secrets from the store and the cache, and revokes the grant with --revoke`()
+        throws
     {
         scene.define()
         #expect(scene.signIn("ada").status == 0)

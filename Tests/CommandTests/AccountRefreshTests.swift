@@ -6,7 +6,7 @@ import Testing
 
 @testable import Commands
 
-/// What `refresh` renews of an account.
+/// The tokens of an account that `refresh` renews.
 @Suite struct AccountRefreshTests {
     private static func signedIn(_ members: String = #""scope": "read""#) -> CommandScene {
         let scene = CommandScene(cryptography: LibCryptography())
@@ -58,7 +58,7 @@ import Testing
         #expect(sent(scene) == [["offline", "write"], ["offline", "read"]])
     }
 
-    @Test func `the list says what is due: no store is opened for the rest`() throws {
+    @Test func `the list shows the accounts that are due: no store is opened for the others`() throws {
         let scene = Self.signedIn()
         for person in ["bob", "eve"] { #expect(scene.signIn(person).status == 0) }
         let trace = PortTrace()
@@ -67,7 +67,7 @@ import Testing
         #expect(
             !trace.calls.contains { $0.hasPrefix("file.") || $0.hasPrefix("secret-service.") }, "\(trace.calls)")
         #expect(!trace.calls.contains { $0.hasPrefix("locks.") || $0 == "records.read" }, "\(trace.calls)")
-        // What the record does not know is looked up.
+        // Times that the record does not have are looked up.
         let id = try #require(scene.machine.accounts().last?.id)
         scene.machine.change(id) { $0.tokenTimes = nil }
         let further = PortTrace()
@@ -98,7 +98,7 @@ import Testing
     }
 
     @Test(arguments: [ErrorCode.malformedReply, .validationFailed], ["--jobs=1", "--jobs=8"])
-    func `refresh sends nothing more to a provider whose response it cannot use`(
+    func `refresh sends no further request to a provider after an unusable response`(
         _ code: ErrorCode, _ option: String
     ) throws {
         let scene = CommandScene(cryptography: LibCryptography())
@@ -135,7 +135,7 @@ import Testing
         #expect(Self.signedIn().run("refresh", "--all", "--jobs", jobs).status == 2)
     }
 
-    @Test func `what fails is told with the account and its type, and keeps nothing else from being done`() throws {
+    @Test func `a failed refresh names the account and its type, and does not stop the other refreshes`() throws {
         let scene = Self.signedIn()
         scene.machine.clock.pass(3_600)
         scene.machine.provider.fail(with: CredentialError(.temporary, "no reply came"))
@@ -145,7 +145,7 @@ import Testing
         #expect(failures.first?.message == "account type Tasks, ada@example.com (\(id)): no reply came")
     }
 
-    @Test func `two that fail alike are told alike, and what weighs less is a warning`() throws {
+    @Test func `two equal failures are reported together, and a less severe one is a warning`() throws {
         let scene = Self.signedIn()
         #expect(scene.signIn("bob").status == 0)
         scene.machine.clock.pass(3_600)
@@ -157,7 +157,7 @@ import Testing
         #expect(lines.first?.hasPrefix("credmgr: error: account type Tasks, ") == true, "\(lines)")
         #expect(lines.last?.hasPrefix("  account type Tasks, ") == true, "\(lines)")
         #expect(lines.allSatisfy { $0.hasSuffix("): no reply came") }, "\(lines)")
-        // Whose sign-in has ended is known without a request.
+        // A sign-in that has ended is known without a request.
         scene.machine.provider.fail(with: nil)
         scene.machine.provider.end("ada")
         #expect(scene.run("refresh", "--all").status == 4)
@@ -170,14 +170,14 @@ import Testing
         #expect(mixed.notices.contains("credmgr: error: account type Tasks, ada"), "\(mixed.notices)")
     }
 
-    @Test func `what weighs less keeps its hint`() throws {
+    @Test func `a less severe failure keeps its hint`() throws {
         let scene = Self.signedIn()
         #expect(scene.signIn("bob").status == 0)
         let bob = try #require(scene.machine.accounts().first { $0.username?.hasPrefix("bob") == true }?.id)
         scene.machine.provider.end("bob")
         scene.machine.clock.pass(3_600)
         #expect(scene.run("refresh", "--all").status == 4)
-        // What nobody expected weighs more than what a person has to do.
+        // An unexpected error weighs more than an action that the user has to take.
         scene.machine.clock.pass(3_600)
         scene.machine.provider.fail(with: CredentialError(.malformedReply, "no token in the reply"))
         let mixed = scene.run("refresh", "--all")
@@ -226,7 +226,7 @@ import Testing
             },
             peer: { scene in
                 let outcome = scene.run("token", "--type", "Tasks")
-                // Who cannot have the lock now asks again when the first is done.
+                // A process that cannot have the lock now asks again when the first is done.
                 if outcome.status == 6 { throw CredentialError(.lockTimeout, Message(verbatim: outcome.notices)) }
                 #expect(outcome.status == 0, "\(outcome.notices)")
             }

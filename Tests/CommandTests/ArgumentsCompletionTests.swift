@@ -59,7 +59,7 @@ import Testing
         ("credmgr token --type=To", "--,token,--type=To", "--type=ToDo", "ToDo"),
         ("credmgr token ", "--,token,", "--type", "--type"),
     ])
-    func `bash takes what the program offers`(
+    func `bash completes the words that the program offers`(
         _ line: String, _ asked: String, _ offered: String, _ expected: String
     ) throws {
         let folder = try TemporaryFolder()
@@ -81,7 +81,7 @@ import Testing
         ("types import @/cred", "@/credmgr"), ("types import a@@/cred", nil),
         ("login --password-file=@/cred", "@/credmgr"),
     ])
-    func `bash adds files where the program asks for them`(_ line: String, _ expected: String?) throws {
+    func `bash completes file names if the program requests them`(_ line: String, _ expected: String?) throws {
         let folder = try TemporaryFolder()
         let program = folder.path + "/credmgr"
         try installProgram("#!/bin/sh\necho :files\n", at: program)

@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test func `help about what does not exist says what does`() {
+    @Test func `help about an unknown command suggests an existing one`() {
         let error = #expect(throws: CredentialError.self) { try page("types shwo") }
         #expect(error?.code == .usage)
         #expect(error?.hint == "did you mean 'credmgr help types show'?")

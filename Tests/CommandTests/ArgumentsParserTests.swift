@@ -109,7 +109,9 @@ import Testing
         (["completion", "zhs"], "SHELL is one of bash, zsh, fish", "did you mean 'zsh'?"),
         (["--store", "disk", "token"], "--store is one of auto, secret-service, file", "credmgr --help"),
     ])
-    func `a wrong line says what is wrong and what helps`(_ words: [String], _ message: String, _ hint: String) {
+    func `an invalid command line names the error and the remedy`(
+        _ words: [String], _ message: String, _ hint: String
+    ) {
         let error = fault(words)
         #expect(error?.code == .usage)
         #expect(error?.message.hasPrefix(message) == true)
@@ -117,7 +119,7 @@ import Testing
         #expect(error?.hint == hint)
     }
 
-    @Test func `a fault never shows what was attached to an unknown option`() {
+    @Test func `a usage error never shows the value of an unknown option`() {
         let error = fault(["token", "--passwrd=hunter2"])
         #expect(error?.message == "unknown option '--passwrd'")
     }
@@ -186,7 +188,7 @@ import Testing
             #expect(error?.code == .usage && error?.message == "--resource \(problem)", "\(text)")
             #expect(error?.hint == "credmgr \(name) --help", "\(text)")
         }
-        // What names an API need be no address.
+        // A name of an API need not be an address.
         for text in [
             "https://api.example.com/v1?a=b", "api://580e250c-8f26-49d0-bee8-1c078add1609", "urn:example:api",
         ] {
@@ -212,7 +214,7 @@ import Testing
         #expect(try command("token")[TokenCommand.format] == nil)
     }
 
-    @Test func `JSON is wanted where a flag says so even on a faulty line`() throws {
+    @Test func `JSON is detected by its flag, even on an invalid command line`() throws {
         #expect(parser.wantsJSON(["accounts", "--json", "--unknown"]))
         #expect(parser.wantsJSON(["types", "show", "--json"]))
         #expect(!parser.wantsJSON(["request", "GET", "/", "--json", "{}"]))
@@ -221,7 +223,7 @@ import Testing
         #expect(try !command("request", "GET", "/", "--json", "{}").wantsJSON)
     }
 
-    @Test func `what a command runs is taken verbatim behind two dashes`() throws {
+    @Test func `the command after two dashes is taken verbatim`() throws {
         let exec = CommandSpec(
             ["exec"], "run a command", parameters: [Parameter.variadic("words", .any("WORD"), "the command")],
             options: [Option.value("type", .type, "the type")])

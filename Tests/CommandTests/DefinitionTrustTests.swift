@@ -37,7 +37,9 @@ import Testing
         #expect(outcome.notices.contains("account type \(type) is not confirmed"), "\(outcome.notices)")
     }
 
-    @Test func `an imported definition widens where no other type's tokens go until the user confirms it`() throws {
+    @Test func `an imported definition gives no other type's tokens new destinations until the user confirms it`()
+        throws
+    {
         #expect(scene.signIn("ada").status == 0)
         let id = try #require(scene.machine.accounts().first?.id)
         let imported = importing()
@@ -145,7 +147,7 @@ import Testing
         ),
         (#""tls_client_certificate": "/c.pem", "tls_client_key": "/k.pem""#, "tls_client_key: the file /k.pem"),
     ])
-    func `an import shows what a definition reads here and where that goes, and needs a yes for it`(
+    func `an import shows the local sources and the destinations of a definition, and requires confirmation`(
         members: String, shown: String
     ) throws {
         let members = members + #", "token_endpoint": "https://evil.example/token""#
@@ -171,7 +173,7 @@ import Testing
         #expect(importing(#""scope": "read""#, answers: []).status == 0)
     }
 
-    @Test func `a preset of another program's directory needs a yes for what it reads`() {
+    @Test func `a preset in another program's directory requires confirmation for the values that it reads`() {
         scene.machine.setFile(
             "/memory/presets/foreign.json",
             #"{"title": "Foreign", "summary": "one of another program", "definition": {"adapter": "memory", "identity_token": {"command": ["leak"]}}}"#

@@ -8,11 +8,11 @@ import Testing
 
 @testable import Commands
 
-/// What is known to be wrong is told before a person is asked for anything, and with what helps.
+/// Known faults are reported before the user is asked for anything, and with a remedy.
 @Suite struct EarlyFaultTests {
     private let scene = CommandScene(cryptography: LibCryptography())
 
-    @Test func `the URL of a sign-in is an object where JSON is wanted`() throws {
+    @Test func `the URL of a sign-in is an object if JSON is requested`() throws {
         scene.define()
         let plain = scene.run("login", "--type", "Tasks", "--print-url")
         #expect(plain.status == 0 && plain.output.hasPrefix(MemoryProvider.issuer))
@@ -21,7 +21,7 @@ import Testing
         #expect(url?.hasPrefix(MemoryProvider.issuer) == true)
     }
 
-    @Test func `a policy that is no name is a fault of the call, whoever is signed in`() {
+    @Test func `an invalid policy name is a usage error, even if no user is signed in`() {
         scene.define()
         for words in [["token"], ["claims"], ["exec"], ["login"]] {
             let command = words == ["exec"] ? ["--", "true"] : []
@@ -49,7 +49,7 @@ import Testing
         #expect(outcome.notices.contains("\(key)' names a file by a path"), "\(outcome.notices)")
     }
 
-    @Test func `whom another client of the provider has as its default is known`() throws {
+    @Test func `the default account of another client of the provider is known`() throws {
         scene.define()
         scene.machine.setFile("/memory/types/Other.json", #"{"adapter": "memory", "client_id": "o"}"#)
         for person in ["ada", "bob"] { #expect(scene.signIn(person).status == 0) }
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test func `a password is a line of standard input where nobody can be asked`() throws {
+    @Test func `a password is a line of standard input if no terminal can prompt`() throws {
         scene.define()
         #expect(scene.signIn("ada").status == 0)
         let ada = try #require(scene.machine.accounts().first).id
@@ -88,7 +88,7 @@ import Testing
         #expect(!other.notices.contains("--prompt"), "\(other.notices)")
     }
 
-    @Test func `an account whose type is gone is kept by --revoke, and --force forgets it`() throws {
+    @Test func `an account without its type is kept by --revoke, and removed by --force`() throws {
         scene.define()
         #expect(scene.signIn("ada").status == 0)
         let ada = try #require(scene.machine.accounts().first).id
@@ -119,7 +119,7 @@ import Testing
         #expect(scene.run(az + ["b"]).notices.contains("scopes stand behind --scope"))
     }
 
-    @Test func `what AWS says is read as the XML that it is`() throws {
+    @Test func `an AWS response is parsed as XML`() throws {
         let said =
             "<Error><Code>Denied</Code><Message>no &lt;role&gt; of a&amp;lt;b &quot;x&quot;</Message></Error>"
         let error = #expect(throws: CredentialError.self) {

@@ -14,7 +14,9 @@ import Testing
     // MARK: What is said
 
     @Test(arguments: [nil, []] as [[String]?])
-    func `A sign-in says who, where and what comes next, with and without a terminal`(answers: [String]?) throws {
+    func `A sign-in reports the user, the store and the next command, with and without a terminal`(
+        answers: [String]?
+    ) throws {
         scene.define()
         scene.expectBrowser("ada")
         let outcome = scene.run(["login", "--type", "Tasks"], answers: answers)
@@ -30,7 +32,7 @@ import Testing
         #expect(scene.run("token", "--type", "Tasks").output == "access-ada-1\n")
     }
 
-    @Test func `The next command names the account where a command without a name takes another`() throws {
+    @Test func `The next command names the account if a command without a name uses another`() throws {
         scene.define()
         for person in ["ada", "bob"] { #expect(scene.signIn(person).status == 0) }
         let bob = try #require(scene.machine.accounts().first { $0.username == "bob@example.com" })
@@ -91,7 +93,7 @@ import Testing
             "\(outcome.notices)")
     }
 
-    @Test func `A new type whose sign-ins would end within the hour is warned of`() throws {
+    @Test func `A new type with sign-ins that end within the hour gets a warning`() throws {
         let words = ["types", "add", "Work", "--adapter", "memory", "--client-id", "c", "--scope"]
         let short = scene.run(words + ["openid read"])
         #expect(short.status == 0, "\(short.notices)")
@@ -191,7 +193,7 @@ import Testing
 
     // MARK: The redirect URI
 
-    @Test func `types show names the redirect URI to register where the type has none`() {
+    @Test func `types show names the redirect URI to register if the type has no redirect URI`() {
         scene.define()
         let shown = scene.run("types", "show", "Tasks")
         #expect(shown.notices.contains("redirect_uri is not set: register http://127.0.0.1/ at the provider"))

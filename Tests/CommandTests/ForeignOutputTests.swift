@@ -4,7 +4,7 @@ import CryptoSupport
 import TestCommands
 import Testing
 
-/// What servers send, on its way to a terminal or to another program.
+/// The text that servers send, on its way to a terminal or to another program.
 @Suite struct ForeignOutputTests {
     private func request(_ response: HTTPResponse, answers: [String]?, _ words: String...) -> CommandScene.Outcome {
         let scene = CommandScene(cryptography: LibCryptography())
@@ -18,7 +18,8 @@ import Testing
     private static let shown = "^[]52;c;cm0=^Ga\tb\r\nc^Md<U+009B>31m<U+202E>e<U+2066>é^?日^@\n"
 
     @Test(arguments: [200, 404])
-    func `what controls a terminal is written out there, in errors too, and left alone elsewhere`(status: Int) {
+    func `control characters are escaped on a terminal, also in errors, and unchanged in other output`(status: Int)
+    {
         let response = HTTPResponse(
             status: status, headers: [("x-a", "b\u{1B}[2J\u{202E}c")], body: Array(Self.body.utf8))
         let terminal = request(response, answers: [], "--include")

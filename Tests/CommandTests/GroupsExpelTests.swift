@@ -4,7 +4,7 @@ import Testing
 @testable import Commands
 
 struct GroupsExpelTests {
-    @Test func `who is to sign in anew is told to revoke only where the provider has that`() throws {
+    @Test func `the advice to sign in again includes revocation only if the provider supports it`() throws {
         let account = Account(
             id: "0123456789abcdef", type: "ToDo", adapter: "azure-b2c",
             registration: Registration(provider: "b2c", clientID: "client"), subject: "sub", store: .etcd,

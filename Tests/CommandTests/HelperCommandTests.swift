@@ -8,7 +8,7 @@ import TestCommands
 import TestPorts
 import Testing
 
-/// What other programs get of a token: as a child, in a request, and by the protocols of their helpers.
+/// The ways in which other programs get a token: as a child, in a request, and by the protocols of their helpers.
 @Suite struct HelperCommandTests {
     private let scene = CommandScene(cryptography: LibCryptography())
 
@@ -38,7 +38,9 @@ import Testing
         #expect(scene.programs.removed == [variables["CREDMGR_TOKEN_FILE"]])
     }
 
-    @Test func `without a directory in memory a command gets no file, and is not run where it wants one`() throws {
+    @Test func `without a directory in memory a command gets no file, and does not start if it requires one`()
+        throws
+    {
         signedIn()
         scene.programs.loseMemory()
         let seen = Mutex<[String: String]?>(nil)
@@ -75,7 +77,7 @@ import Testing
                 == ["Bearer access-ada-1", "Bearer access-ada-2"])
     }
 
-    @Test func `what a token could not be renewed by is not tried again where the token is refused`() {
+    @Test func `a failed refresh is not repeated if the API refuses the token`() {
         signedIn()
         scene.machine.provider.fail(with: CredentialError(.temporary, "no reply came"))
         scene.machine.clock.pass(3_580)
@@ -112,7 +114,7 @@ import Testing
         #expect(scene.machine.provider.refreshes.count == 4)
     }
 
-    @Test func `a remote MCP server is not spoken to for somebody whose sign-in has ended`() {
+    @Test func `a remote MCP server gets no request for a user with an ended sign-in`() {
         signedIn(#""scope": "read", "api_base": "https://api.example.com/mcp""#)
         scene.machine.provider.end("ada")
         scene.machine.clock.pass(3_580)
@@ -146,7 +148,7 @@ import Testing
         return outcome
     }
 
-    @Test func `a cluster whose settings name a resource that is none gets no token`() {
+    @Test func `a cluster with an invalid resource in its settings gets no token`() {
         let refused = cluster(#""resource":"cluster""#)
         #expect(
             refused.status == 2 && refused.notices.contains("'resource' is not an absolute URI"),
@@ -156,7 +158,7 @@ import Testing
     @Test(arguments: [
         #""resource":"urn:example:cluster""#, #""scope":"read""#, #""audience":"a","scope":"write read""#,
     ])
-    func `the settings of a cluster may ask for what the type asks for, or less`(settings: String) {
+    func `the settings of a cluster may request the scope of the type, or less`(settings: String) {
         let outcome = cluster(settings)
         #expect(outcome.status == 0 && outcome.output.contains("ExecCredential"), "\(outcome.notices)")
     }
@@ -293,7 +295,7 @@ import Testing
         #expect(scene.run(show + ["-o", "none"]).output.isEmpty)
     }
 
-    @Test func `the real keyring answers what is not known here`() {
+    @Test func `the real keyring answers requests that credmgr cannot answer`() {
         signedIn()
         scene.programs.install("keyring") { words, _ in
             ProgramResult(output: [], exitStatus: words == ["keyring", "get", "https://pypi.example", "u"] ? 5 : 1)

@@ -14,7 +14,7 @@ import Testing
         var description: String { "\(file): \(text)" }
     }
 
-    /// What is put in for `…`, by the word in front.
+    /// The values that replace `…`, by the word in front.
     private static let values = ["--to": "file"]
 
     @Test func `Each command is complete`() throws {
@@ -50,7 +50,7 @@ import Testing
     }
 
     @Test func `No hint has an option with a placeholder`() throws {
-        // What only the reader knows: a name, a secret, a file of theirs.
+        // Values that only the reader knows: a name, a secret, a file of the reader.
         let known = [
             "--username NAME --password-file FILE", "use --passphrase-file FILE",
             "--login-hint NAME names the account without it",
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    /// Where strings are help, whose placeholders it explains.
+    /// The files whose strings are help, which explains its placeholders.
     private static let helpFiles = [
         "MCPCommand.swift", "Explanation.swift", "HelpTopic.swift", "AccountsImportCommand.swift",
         "LoginCommand.swift", "ForeignFiles.swift",

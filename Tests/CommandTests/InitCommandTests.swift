@@ -211,11 +211,13 @@ import Testing
         ("urn:ietf:wg:oauth:2.0:oob", false), ("myapp://cb", false), ("http://127.0.0.1:8400/cb", false),
         ("http://127.0.0.1/cb", true),
     ])
-    func `the redirect URI is that of the sign-in, and only a loopback one has any port`(uri: String, isFree: Bool) {
+    func `the redirect URI is that of the sign-in, and only a loopback one has any port`(uri: String, isFree: Bool)
+    {
         let file = "/memory/home/app.json"
         scene.machine.setFile(
             file,
-            #"{"adapter": "oauth2", "client_id": "app", "issuer": "https://op.example", "redirect_uri": "\#(uri)"}"#)
+            #"{"adapter": "oauth2", "client_id": "app", "issuer": "https://op.example", "redirect_uri": "\#(uri)"}"#
+        )
         let shown = scene.run(["init"], answers: ["plist", file], endsAfterAnswers: true).notices
         #expect(shown.contains("redirect URI  \(uri)\(isFree ? " (the port may be any)" : "")\n"), "\(shown)")
     }

@@ -223,7 +223,8 @@ import Testing
 
     @Test func `--if-needed says once which type it uses`() {
         scene.machine.setFile(
-            "/memory/types/Work.json", #"{"adapter": "oauth2", "client_id": "app", "issuer": "https://op.example"}"#)
+            "/memory/types/Work.json", #"{"adapter": "oauth2", "client_id": "app", "issuer": "https://op.example"}"#
+        )
         let outcome = scene.run("login", "https://op.example", "--client-id", "app", "--if-needed")
         #expect(outcome.status == 0, "\(outcome.notices)")
         #expect(outcome.notices.split(separator: "account type Work is for this issuer").count == 2)

@@ -11,7 +11,7 @@ import Testing
             now: Instant(epochSeconds: 0))
     }
 
-    @Test func `an account has all keys in order and null for what is not known`() {
+    @Test func `an account has all keys in order and null for unknown values`() {
         let json = AccountPresentation.json([
             AccountPresentation(account(), group: .standard, isDefault: true)
         ])
@@ -25,7 +25,7 @@ import Testing
                 + #""type_missing":false}]"#)
     }
 
-    @Test func `what is known is told`() {
+    @Test func `known values are shown`() {
         var account = account()
         account.username = "ann@example.com"
         account.displayName = "Ann"

@@ -44,7 +44,7 @@ import Testing
         (true, [:], true), (false, [:], false), (true, ["NO_COLOR": "1"], false), (true, ["NO_COLOR": ""], true),
         (true, ["TERM": "dumb"], false), (true, ["TERM": "xterm"], true),
     ])
-    func `colour is wanted on a terminal that nobody forbade it on`(
+    func `colour is used on a terminal unless the environment forbids it`(
         _ isTerminal: Bool, _ environment: [String: String], _ expected: Bool
     ) {
         #expect(ErrorRenderer.colourIsWanted(isTerminal: isTerminal, environment: environment) == expected)
@@ -71,7 +71,7 @@ import Testing
 }
 
 @Suite struct OutputLayoutTests {
-    @Test func `columns are aligned by what a terminal shows`() {
+    @Test func `columns are aligned by their width on a terminal`() {
         var table = Table(["NAME", "TYPE"])
         table.add(["ann", "A"])
         table.add(["日本", "B"])
@@ -99,13 +99,13 @@ import Testing
         #expect(TextLayout.wrapped("", width: 5) == [])
     }
 
-    @Test func `wide characters wrap without spaces, and no line begins with what closes a phrase`() {
+    @Test func `wide characters wrap without spaces, and no line begins with closing punctuation`() {
         #expect(TextLayout.wrapped("列出帳號", width: 5) == ["列出", "帳號"])
         #expect(TextLayout.wrapped("列出帳號。登出", width: 8) == ["列出帳", "號。登出"])
         #expect(TextLayout.wrapped("改用（另一個）名稱", width: 6) == ["改用", "（另一", "個）名", "稱"])
         #expect(TextLayout.wrapped("讀取 'FILE' 的內容", width: 8) == ["讀取", "'FILE'", "的內容"])
         #expect(TextLayout.wrapped("URL位址", width: 5) == ["URL位", "址"])
-        // What has no wide characters is broken at its spaces alone.
+        // Text without wide characters is broken at its spaces alone.
         #expect(TextLayout.wrapped("учётная запись", width: 4) == ["учётная", "запись"])
     }
 

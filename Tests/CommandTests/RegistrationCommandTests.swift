@@ -131,7 +131,7 @@ import Testing
                 == ["oauth2 token_endpoint=https://sso.example/realms/a/token"])
     }
 
-    @Test func `an account whose type is missing is listed as that, and comes back with the type`() throws {
+    @Test func `an account without its type is listed as such, and returns with the type`() throws {
         define("A", #""issuer": "https://op.example", "revocation_endpoint": "https://op.example/revoke""#)
         answer(Self.metadata)
         let id = try signIn("A")

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Commands
 
-/// What `setup` writes into files of the user's, and takes out again.
+/// The lines that `setup` writes into the user's files, and takes out again.
 @Suite struct SetupTextTests {
     private static let texts = [
         "", "x", "x\n", "\n", "[user]\n\tname = Ada\n",
@@ -94,7 +94,7 @@ import Testing
         ManagedBlock(name: name, comment: "#", section: section, lines: lines)
     }
 
-    @Test func `what comes behind a block keeps its line where the file had no end`() {
+    @Test func `text after a block keeps its line if the file had no final newline`() {
         let git = Self.block("git a", "[credential \"https://a\"]", "\thelper =")
         let added = git.added(to: "[user]\n\tname = x")
         #expect(git.removed(from: added)?.text == "[user]\n\tname = x")
@@ -123,7 +123,7 @@ import Testing
         #expect(now == text ?? "" && isFileOurs == (text == nil))
     }
 
-    @Test func `lines of somebody else between the marks stay, and have their section`() {
+    @Test func `another program's lines between the marks stay, and keep their section`() {
         var git = Self.block("git a", "[credential \"https://a\"]", "\thelper =", "\thelper = \"!x\"")
         git.written = git.lines
         // As git config writes them.
@@ -142,7 +142,7 @@ import Testing
                 "[profile p]\n# >>> credmgr setup aws p\ncredential"))
     }
 
-    @Test func `lines are found without their marks where they are known to be ours`() {
+    @Test func `lines without their marks are found if credmgr knows that it wrote them`() {
         var pip = Self.block("pip", section: "[global]", "keyring-provider = subprocess")
         let rewritten = "[list]\nx = 1\n\n[global]\nindex-url = i\nkeyring-provider=subprocess\n\n"
         #expect(pip.removed(from: rewritten) == nil)
@@ -206,7 +206,7 @@ import Testing
         #expect(now == text ?? "")
     }
 
-    @Test func `a line of somebody else's that says the same thing is found`() {
+    @Test func `an equal line of another program is found`() {
         func rival(_ block: ManagedBlock, _ text: String) -> [String]? {
             block.rival(in: text).map { ["\($0.line)", $0.text, $0.isSame ? "same" : "other"] }
         }

@@ -104,7 +104,7 @@ import Testing
 
     // MARK: Groups where none is named
 
-    /// Who has an account of `Tasks` in the group `default`, and one of another client in a group of its own.
+    /// A scene with an account of `Tasks` in the group `default`, and one of another client in a group of its own.
     private static func twoGroups() -> CommandScene {
         let scene = scene()
         scene.machine.setFile(
@@ -128,7 +128,7 @@ import Testing
             #expect(outcome.status == 0, "\(words): \(outcome.notices)")
         }
         #expect(scene.machine.accounts().filter { $0.label == "mine" }.map(\.type) == ["Tasks"])
-        // What the group of the machine has not is looked for in the others.
+        // An account that the group of the machine lacks is looked for in the others.
         #expect(try target(scene, account: "bob").group.name == "other")
         #expect(scene.run("logout", "--account", "ada").status == 0)
         #expect(scene.machine.accounts().isEmpty)
@@ -149,7 +149,7 @@ import Testing
         )
     }
 
-    @Test func `where the configured group has nobody, that is said, and the hint signs in to it`() throws {
+    @Test func `a configured group without accounts is reported, and the hint signs in to it`() throws {
         let scene = Self.scene()
         #expect(scene.signIn("ada").status == 0)
         scene.machine.setFile("/memory/config.json", #"{"default_group": "g2"}"#)
@@ -212,7 +212,7 @@ import Testing
         #expect(scene.run("logout", "--account", ada).status == 0)
     }
 
-    @Test func `what is not there is told as what it is`() {
+    @Test func `each missing object is reported by its kind`() {
         let scene = Self.scene()
         #expect(code { () throws(CredentialError) in try target(scene, type: "Missing") } == .unknownType)
         #expect(code { () throws(CredentialError) in try target(scene, type: "../Tasks") } == .usage)

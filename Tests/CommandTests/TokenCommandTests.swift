@@ -60,7 +60,7 @@ import Testing
         #expect(quiet.waits.subjects.isEmpty)
     }
 
-    @Test func `what shapes a token is its own token`() {
+    @Test func `a token with another scope is a separate token`() {
         let scene = signedIn()
         let other = scene.run("token", "--type", "Tasks", "--scope", "write")
         #expect(other.output == "access-ada-2\n")
@@ -148,7 +148,7 @@ import Testing
         #expect(scene.machine.provider.refreshes.count == 1)
     }
 
-    @Test func `a file that is kept valid has each token, and is told of what fails once`() {
+    @Test func `a file that is kept valid gets each token, and a failure is reported once`() {
         let scene = signedIn()
         let turns = Turns()
         scene.programs.whenPaused { _ in

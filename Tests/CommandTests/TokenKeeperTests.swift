@@ -61,20 +61,20 @@ import Testing
         #expect(content(keeper) == nil)
     }
 
-    @Test func `a newline ends it only where that is wanted`() throws {
+    @Test func `a newline ends the token only if it is requested`() throws {
         let keeper = try keeper(endsLine: false)
         _ = try keeper.start()
         #expect(content(keeper) == "access-ada-1")
     }
 
-    @Test func `what cannot be refreshed in an environment lives for five minutes more`() throws {
+    @Test func `a token that an environment cannot refresh is valid for five minutes more`() throws {
         let keeper = try keeper()
         scene.machine.clock.pass(3_400)
         #expect(try keeper.start() == "access-ada-1")
         #expect(try keeper.start(isForEnvironment: true) == "access-ada-2")
     }
 
-    @Test func `what befalls the longer one for an environment is told, too`() throws {
+    @Test func `a failure with the longer token for an environment is reported, too`() throws {
         _ = try keeper()
         let trace = PortTrace()
         trace.fail("secret-service.write", with: CredentialError(.storeUnavailable, "it is full"))
@@ -157,7 +157,9 @@ import Testing
         #expect(scene.machine.provider.refreshes.count > 3)
     }
 
-    @Test func `an ID token that is about to end is not given, and one that lives is where nothing helps`() throws {
+    @Test func `an ID token close to its expiry is not returned, and a valid one is returned if no refresh helps`()
+        throws
+    {
         scene.machine.provider.giveIDTokens(lasting: 100)
         _ = try keeper()
         func token(_ words: String...) -> CommandScene.Outcome {
@@ -188,7 +190,7 @@ import Testing
     }
 
     @Test
-    func `what is wrong with the first token is told, and a sign-in that is lost while it still lives ends it`()
+    func `a failure with the first token is reported, and a sign-in lost during its validity ends the keeper`()
         throws
     {
         let keeper = try keeper()
@@ -203,7 +205,7 @@ import Testing
         #expect(content(keeper) == "access-ada-1\n")
     }
 
-    @Test func `what another program has begun is replaced at once, and tried again after a moment`() throws {
+    @Test func `an expired token is replaced at once, and the refresh is repeated after a moment`() throws {
         let keeper = try keeper()
         scene.machine.clock.pass(3_600)
         scene.machine.provider.fail(with: CredentialError(.temporary, "no reply came"))
@@ -260,7 +262,7 @@ import Testing
             { Self.ended() }, Self.start,
             peer: { scene in
                 let outcome = scene.run("token", "--type", "Tasks")
-                // Who cannot have the lock now asks again when the first is done.
+                // A process that cannot have the lock now asks again when the first is done.
                 if outcome.status == 6 { throw CredentialError(.lockTimeout, Message(verbatim: outcome.notices)) }
                 #expect(outcome.status == 0, "\(outcome.notices)")
             }

@@ -11,7 +11,7 @@ import Testing
         return scene
     }
 
-    /// What `doctor --fix` does: looks at all, and then repairs what it has seen.
+    /// The steps of `doctor --fix`: it looks at all accounts, and then repairs the faults that it has found.
     private static func repair(_ scene: ServiceScene, _ trace: PortTrace = PortTrace()) throws {
         let services = scene.services(trace)
         let accounts = try services.machine.records.registry(of: scene.group).accounts
@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test(arguments: [StoreKind.file, .secretService])
-    func `A repair of what is not so any more changes nothing`(store: StoreKind) throws {
+    func `A repair of a problem that no longer exists changes no account`(store: StoreKind) throws {
         let scene = try Self.scene(store), id = try #require(scene.account("ada")?.id)
         let before = scene.machine.record(id)
         let troubles: [AccountRepair.Trouble] = [.inKeyring, .withoutSecrets, .foreignFacts, .copy]
@@ -74,7 +74,7 @@ import Testing
         #expect(scene.refreshFailure("ada") == nil)
     }
 
-    @Test func `Nothing is repaired of an account that somebody else has`() throws {
+    @Test func `No account is repaired while another process holds its lock`() throws {
         let scene = try Self.scene(.secretService), id = try #require(scene.account("ada")?.id)
         scene.machine.removeSecrets(of: id)
         let lock = try scene.services().machine.locks.tryLock(id, in: scene.group)
@@ -99,7 +99,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `Secrets that nobody knew are taken up once, whoever signs in or out meanwhile`(signsIn: Bool) throws {
+    func `Unrecorded secrets are recovered once, even if a user signs in or out meanwhile`(signsIn: Bool) throws {
         try PortWalk.meeting(
             {
                 let scene = try Self.scene(.secretService), id = try #require(scene.account("ada")?.id)

@@ -41,7 +41,7 @@ import Testing
         #expect(selection.rule == .option)
     }
 
-    @Test func `the beginning of an id will do where it is long enough and no other's`() throws {
+    @Test func `the beginning of an ID selects an account if it is long enough and unique`() throws {
         let other = Self.account("bbbb000000000001")
         #expect(try choose("bbbb", among: [ada, other]).account == other)
         #expect(throws: CredentialError.self) { try choose("bbb", among: [ada, other]) }
@@ -71,7 +71,7 @@ import Testing
         #expect(error?.hint?.hasSuffix("such as: credmgr use \(ada.id) --type Tasks") == true)
     }
 
-    @Test func `where a default would not decide, the account is named for the terminal`() {
+    @Test func `the hint for a terminal names the account if a default does not decide`() {
         let error = #expect(throws: CredentialError.self) {
             let machine = MemoryMachine(cryptography: LibCryptography())
             for account in [ada, bob] {
@@ -84,7 +84,7 @@ import Testing
         #expect(error?.hint?.hasSuffix("such as: export CREDMGR_ACCOUNT=\(ada.id)") == true)
     }
 
-    @Test func `a type that names another provider than before has none, and says whose those are that it had`() {
+    @Test func `a type with another provider than before has no account, and the error names the former one`() {
         let former = Self.account("dddd000000000001", "eve@example.com", provider: "https://old.example\u{1B}[2J")
         for wish in [nil, "eve@example.com"] {
             let error = #expect(throws: CredentialError.self) { try choose(wish, among: [former]) }

@@ -80,7 +80,7 @@ import Testing
         #expect(error.code == .usage)
     }
 
-    @Test func `the listing shows what is shadowed and what is broken`() throws {
+    @Test func `the listing shows shadowed and broken types`() throws {
         try put(json("one"), "user/A.json")
         try put(json("two"), "vendor/A.json")
         try put("", "system/A.plist")

@@ -83,7 +83,7 @@ import Testing
         #expect(type.endpoints.count == AccountType.Endpoint.allCases.count)
     }
 
-    @Test func `a written definition holds only what is set`() {
+    @Test func `a written definition holds only the keys that are set`() {
         let type = AccountType(name: "Work", adapter: "oauth2", clientID: "c")
         #expect(JSONValue.object(type.json).text() == #"{"adapter":"oauth2","client_id":"c"}"#)
     }
@@ -95,7 +95,7 @@ import Testing
         (#""authority":"https://t.b2clogin.com/t.onmicrosoft.com""#, "azure-b2c"),
         (#""policies":{"a":"b2c_1_a"},"issuer":"https://i.example.com""#, "azure-b2c"),
         (#""adapter":"my-provider","tenant":"t""#, "my-provider"),
-    ]) func `the adapter follows from what is given`(_ members: String, _ adapter: String) throws {
+    ]) func `the adapter follows from the given keys`(_ members: String, _ adapter: String) throws {
         #expect(try Self.type(#"{"client_id":"c",\#(members)}"#).adapter == adapter)
     }
 

@@ -28,7 +28,7 @@ import Testing
         #expect(AddressAuthor.Reach(ipv6: bytes) == reach)
     }
 
-    @Test func `an author names what is as far away as itself, and the user names everything`() {
+    @Test func `an author names addresses within its own reach, and the user names every address`() {
         for reach in [AddressAuthor.Reach.internet, .network, .machine] {
             #expect(AddressAuthor.user.mayName(reach, from: .internet))
             #expect(AddressAuthor.issuer(host: "h").mayName(reach, from: .machine))
@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    @Test func `an address keeps its author, which is no part of what it is`() throws {
+    @Test func `an address keeps its author, and equality ignores the author`() throws {
         let plain = try #require(WebAddress("https://op.example/a?b=c"))
         let named = plain.named(by: .api(host: "api.example"))
         #expect(plain == named && Set([plain, named]).count == 1)

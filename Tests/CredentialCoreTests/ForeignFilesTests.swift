@@ -57,7 +57,7 @@ import Testing
         "a: b\n", "just text\n", "[section]\nkey = value\n", "github.com:\n    oauth_token: \"gho\\x\"\n",
         "- a\n- b\n",
     ])
-    func `what is no hosts.yml gives nothing`(text: String) {
+    func `a file that is not a valid hosts.yml gives no sign-in`(text: String) {
         #expect(refusal(text).contains("holds no sign-in"), "\(refusal(text))")
     }
 
@@ -109,7 +109,7 @@ import Testing
         ("-----BEGIN PGP MESSAGE-----\n\nabc\n-----END PGP MESSAGE-----\n", "encrypted by OpenPGP"),
         ("github.com:\n    git_protocol: https\n", "github.com in hosts.yml has neither a user nor an oauth_token"),
     ])
-    func `a known file says what it lacks`(text: String, lack: String) {
+    func `a known file reports its missing part`(text: String, lack: String) {
         #expect(refusal(text).contains(lack), "\(refusal(text))")
         #expect(refusal("\u{FEFF}" + text).contains(lack))
     }

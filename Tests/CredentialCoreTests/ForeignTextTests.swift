@@ -2,7 +2,7 @@ import CredentialCore
 import Testing
 
 @Suite struct ForeignTextTests {
-    @Test func `what terminals obey or people cannot see becomes a space`() {
+    @Test func `terminal controls and invisible characters become a space`() {
         let text = "\u{1B}]8;;https://evil.example\u{7}a\u{202E}b\u{200B}c\u{85} d  e\u{2028}f\u{FEFF}"
         #expect(ForeignText.shown(text) == "]8;;https://evil.example a b c d e f")
     }

@@ -38,8 +38,9 @@ import Testing
             (3_600, nil, 300), (400, nil, 200), (3_600, 299, 300), (3_600, 300, 300), (3_600, 900, 900),
             (1, nil, nil),
         ] as [(Int64, Int64?, Int64?)])
-    func `where it cannot be replaced, a token is to live longer`(lifetime: Int64, asked: Int64?, validity: Int64?)
-    {
+    func `a token that cannot be replaced must have a longer validity`(
+        lifetime: Int64, asked: Int64?, validity: Int64?
+    ) {
         let rule = Freshness(minimumValidity: asked).whereKept(token(lifetime: lifetime))
         #expect(rule.minimumValidity == validity)
     }

@@ -29,7 +29,7 @@ import Testing
         for person in people { #expect(scene.refreshFailure(person) == nil, comment) }
     }
 
-    /// What seals and writes.
+    /// An operation that seals and writes.
     enum Writer: CaseIterable {
         case firstSignIn, signIn, refresh, move, kept, rebuild
 
@@ -45,7 +45,7 @@ import Testing
                 #expect(try scene.signIn("ada").warnings.count == 1)
                 lock?.release()
             case .rebuild:
-                // What an older version has kept.
+                // The data that an older version has kept.
                 let other = KeyReplacementTests.scene()
                 try other.signIn("ada")
                 let account = try #require(other.account("ada"))
@@ -66,7 +66,7 @@ import Testing
             }
         }
 
-        /// Whom all of that is about; what was issued by another provider gives no token here.
+        /// The users of these operations; a token set that another provider issued gives no token here.
         var people: [String] { self == .rebuild ? ["bob"] : ["ada", "bob"] }
     }
 
@@ -152,7 +152,7 @@ import Testing
         #expect(try journal.read(id, in: scene.group) == record.bytes)
     }
 
-    @Test func `What cannot be opened, or is held, changes nothing`() throws {
+    @Test func `A record that cannot be opened, or is locked, changes no store`() throws {
         let scene = try Self.prepared(.signIn),
             key = try scene.services().stores.vault().currentKey(of: scene.group)
         let id = try #require(scene.account("ada")?.id), good = try #require(scene.machine.record(id))
@@ -177,7 +177,8 @@ import Testing
         try Self.check(scene, ["ada", "bob"])
     }
 
-    @Test func `Where an account is held once the key is replaced, its key is kept and that is said`() throws {
+    @Test func `An account that is locked after the key is replaced keeps its key, and the report says so`() throws
+    {
         let scene = try Self.prepared(.signIn), trace = PortTrace()
         let id = try #require(scene.account("ada")?.id), other = scene.services().machine
         trace.act(before: "file.rekey") { [group = scene.group] in

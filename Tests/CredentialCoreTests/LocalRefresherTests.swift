@@ -22,7 +22,7 @@ import Testing
         return try services.refresh.refresh(request, holding: lock)
     }
 
-    @Test func `it asks the provider with the grant that is kept, and keeps what comes`() throws {
+    @Test func `it sends the stored grant to the provider, and stores the response`() throws {
         let scene = try Self.signedIn()
         let answer = try Self.refresh(scene)
         #expect(answer.refreshed)
@@ -34,7 +34,7 @@ import Testing
         #expect(scene.account()?.expiresAt == answer.token.expiresAt)
     }
 
-    @Test func `what a peer has got meanwhile is given without asking again`() throws {
+    @Test func `a token that a peer has refreshed is returned without a request`() throws {
         let scene = try Self.signedIn()
         let request = try scene.request()
         let first = try Self.refresh(scene, request)
@@ -70,7 +70,7 @@ import Testing
         #expect(scene.machine.events.last?.kind == .tokenLost)
     }
 
-    @Test func `where there is no room for the reply nothing is sent`() throws {
+    @Test func `without space for the response no request is sent`() throws {
         let scene = try Self.signedIn(), trace = PortTrace()
         trace.fail("journal.reserve", with: CredentialError(.inputOutput, "no space left on device"))
         let error = #expect(throws: CredentialError.self) { try Self.refresh(scene, nil, trace) }
@@ -127,7 +127,7 @@ import Testing
         let scene = try Self.signedIn(store), trace = PortTrace()
         let id = try #require(scene.account()?.id)
         trace.act(before: "used.write") {
-            // What the keyring is given stands in the journal first, which has taken the room with the mark.
+            // The tokens for the keyring are in the journal first, which has taken the space with the mark.
             #expect(scene.machine.isMarked(id) == (store == .file))
             #expect((scene.machine.journaled(id) != nil) == (store == .secretService))
         }
@@ -224,7 +224,7 @@ import Testing
             { try Self.signedIn(store) }, { scene, trace in _ = try Self.refresh(scene, nil, trace) },
             peer: { scene in try scene.signOut() }
         ) { scene, place, failure in
-            // Who was signed out before the lock was had is told so; nobody is asked for anything then.
+            // A user that was signed out before the lock was had is told so; no user is asked for anything then.
             let isBefore = (failure as? CredentialError)?.code == .signInRequired || failure == nil
             #expect(isBefore, "\(place): \(String(describing: failure))")
             #expect(scene.machine.accounts().isEmpty, "\(place)")

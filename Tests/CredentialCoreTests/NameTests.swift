@@ -3,7 +3,7 @@ import Testing
 
 /// The rule for names.
 @Suite struct NameTests {
-    @Test func `bytes obey the rule where the text does, whichever byte stands wherever`() {
+    @Test func `bytes are valid exactly if the text is, for every byte at every position`() {
         for length in 0...18 {
             for place in 0..<max(1, length) {
                 for byte in UInt8.min...UInt8.max {

@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test(arguments: [
-        // What the type names: scheme, host and port, whatever the path.
+        // The addresses that the type names: scheme, host and port, whatever the path.
         ("https://api.example.com:444/v1/x", true), ("https://api.example.com:444", true),
         ("https://api.example.com/v1/", false), ("https://files.example.com:443/", true),
         ("http://files.example.com/", false), ("imaps://imap.example.com:993", true),
@@ -70,10 +70,12 @@ import Testing
         ("smtp://mail.example.com:587", true), ("smtp://mail.example.com:465", true),
         ("smtps://mail.example.com", true), ("imaps://mail.example.com", true),
         ("smtp://mail.example.com:25", false),
-        // What takes no tokens.
+        // Addresses that take no tokens.
         ("ssh://git.example.com/", false), ("ftp://git.example.com/", false), ("https://git.example.com:0/", false),
     ])
-    func `a token of an account goes where its type or a rule says`(_ address: String, _ granted: Bool) throws {
+    func `a token of an account may go to the destinations of its type or of a rule`(
+        _ address: String, _ granted: Bool
+    ) throws {
         #expect(try isGranted(address) == granted)
     }
 
@@ -88,7 +90,7 @@ import Testing
         ("https://sts.amazonaws.com.evil.example/", false), ("https://sts..amazonaws.com/", false),
         ("https://s3.eu-central-1.amazonaws.com/", false), ("http://localhost:4566/", false),
     ])
-    func `AWS's own servers need no rule, and what only looks like them does`(
+    func `AWS's own servers need no rule, and similar names do`(
         _ address: String, _ granted: Bool
     ) throws {
         let destination = try #require(WebAddress(address).flatMap(Destination.init))
@@ -126,7 +128,7 @@ import Testing
         "git.example.com\\x", "git.example.com:99999", "git.example.com:0", "git.example.com:", "", " ", "a b",
         "git.example.com\u{0}", "g\u{e9}t.example.com", "[::1", "::1", "%67it.example.com", "git.example.com:44:3",
     ])
-    func `what is no host has no destination`(_ host: String) {
+    func `an invalid host has no destination`(_ host: String) {
         let destination = Destination(scheme: "https", authority: host)
         // An empty port is that of the scheme (RFC 3986 §3.2.3).
         #expect(host == "git.example.com:" ? destination?.port == 443 : destination == nil)
@@ -145,7 +147,7 @@ import Testing
         #expect(try misses("https://else.example.com/").isEmpty)
     }
 
-    @Test func `some user names stand for nobody`() throws {
+    @Test func `some user names stand for no account`() throws {
         let registry = try #require(Destination(scheme: "https", authority: "registry.example.com", path: "team/x"))
         let authority = try authority()
         for name in [

@@ -4,7 +4,7 @@ import Synchronization
 import TestPorts
 import Testing
 
-/// What a store keeps of a type's client, when the type's definition changes.
+/// The secrets that a store keeps of a type's client, when the type's definition changes.
 @Suite struct OwnDefinitionsTests {
     private let machine = MemoryMachine(cryptography: LibCryptography())
     private let told = Told()
@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases.filter { $0 != .etcd })
-    func `what the new definition wants no more is forgotten`(store: StoreKind) throws {
+    func `secrets that the new definition no longer uses are removed`(store: StoreKind) throws {
         _ = try definitions.put(type(), force: false, by: .change)
         try keep(in: store)
         _ = try definitions.put(type(), force: true, by: .change)
@@ -70,13 +70,13 @@ import Testing
         #expect(try kept().isEmpty)
         #expect(try kept("other") == [.privateKey, .registrationToken])
         #expect(try machine.item(item(.clientSecret, "other"), in: .secretService) == newer)
-        // What it does not want is not in either.
+        // Secrets that the type does not want are in neither store.
         _ = try definitions.put(type("third", hasSecrets: false), force: true, by: .change)
         #expect(try kept("other").isEmpty && kept("third").isEmpty)
         #expect(try machine.item(item(.clientSecret, "other"), in: .secretService) == nil)
     }
 
-    @Test func `what belongs to the definition of another folder stays`() throws {
+    @Test func `secrets of a definition in another directory stay`() throws {
         machine.setFile(
             "/memory/system/Work.json",
             #"{"adapter": "memory", "client_id": "c", "client_secret": {"store": true}}"#)
@@ -95,7 +95,7 @@ import Testing
         #expect(try kept().isEmpty)
     }
 
-    @Test func `where a store cannot be asked that is told once, unless the other has it`() throws {
+    @Test func `a store that cannot be asked is reported once, unless the other store has the secrets`() throws {
         try keep()
         machine.breakStore(.secretService, with: CredentialError(.storeUnavailable, "no bus"))
         try definitions.forget(type(), ownsEarlier: true)

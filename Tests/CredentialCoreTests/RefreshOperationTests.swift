@@ -44,7 +44,9 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases)
-    func `what the store refuses is journaled, and taken up by the next`(store: StoreKind) throws {
+    func `a token set that the store refuses is journaled, and the next refresh recovers it`(store: StoreKind)
+        throws
+    {
         let scene = try Self.signedIn(store), trace = PortTrace()
         let write = store == .file ? "records.write" : "secret-service.write"
         trace.fail(write, with: CredentialError(.storeUnavailable, "it is full"))
@@ -56,7 +58,7 @@ import Testing
         #expect(scene.machine.provider.reuses == 0)
     }
 
-    @Test func `where neither takes it the error says so`() throws {
+    @Test func `if store and journal both fail the error says so`() throws {
         let scene = try Self.signedIn(), trace = PortTrace()
         let full = CredentialError(.storeUnavailable, "it is full")
         for call in ["secret-service.write", "journal.write"] { trace.fail(call, with: full) }
@@ -70,7 +72,7 @@ import Testing
         #expect(scene.machine.provider.refreshes.count == sent && scene.machine.provider.reuses == 0)
     }
 
-    @Test func `a used token is known where the account was replaced meanwhile`() throws {
+    @Test func `a used token is known after the account was replaced meanwhile`() throws {
         let scene = try Self.signedIn()
         let services = scene.services()
         let request = try scene.request(force: true)
@@ -227,7 +229,8 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases)
-    func `the journal takes what the store does not take of a refused response`(store: StoreKind) throws {
+    func `the journal keeps the part of a refused response that the store does not accept`(store: StoreKind) throws
+    {
         let scene = try Self.refused(store), trace = PortTrace()
         let write = store == .file ? "records.write" : "secret-service.write"
         trace.fail(write, with: CredentialError(.storeUnavailable, "it is full"))
@@ -236,7 +239,9 @@ import Testing
         #expect(Self.goesOn(scene))
     }
 
-    @Test func `where neither takes it the error is the store's, and the old token is not sent again`() throws {
+    @Test func `if store and journal both fail the error is the store's, and the old token is not sent again`()
+        throws
+    {
         let scene = try Self.refused(), trace = PortTrace()
         let full = CredentialError(.storeUnavailable, "it is full")
         for call in ["secret-service.write", "journal.write"] { trace.fail(call, with: full) }
@@ -246,7 +251,7 @@ import Testing
         #expect(scene.machine.provider.reuses == 0 && scene.machine.provider.refreshes.count == 1)
     }
 
-    @Test func `a response of somebody else ends the sign-in, and its token is never sent`() throws {
+    @Test func `a response for a different user ends the sign-in, and its token is never sent`() throws {
         let scene = try Self.refused(.secretService, RefreshFinding(refreshToken: nil, isForeign: true))
         #expect(scene.refreshFailure()?.code == .malformedReply)
         let grant = try #require(kept(scene)?.grants[""])

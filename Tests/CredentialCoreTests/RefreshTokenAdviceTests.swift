@@ -50,7 +50,9 @@ import Testing
                 "allow refresh tokens for client tool at the provider, then: credmgr login --type Work"
             ),
         ] as [(AccountType, [String]?, String)])
-    func `the hint changes what lacks, and then signs in`(type: AccountType, asked: [String]?, hint: String) {
+    func `the hint changes the missing setting, and then signs in`(
+        type: AccountType, asked: [String]?, hint: String
+    ) {
         let advice = RefreshTokenAdvice(type, scope: type.scope, asked: asked)
         #expect(advice.hint(LoginCommandLine(type: "Work")).description == hint)
         #expect(!advice.cause.description.isEmpty)
@@ -69,7 +71,7 @@ import Testing
             (type("https://op.example", "read"), nil, false),
             (type(entra, "openid", flow: .clientCredentials), nil, false),
         ] as [(AccountType, [String]?, Bool)])
-    func `a new type is warned of where something is known to lack`(
+    func `a new type gets a warning if a prerequisite is known to be missing`(
         type: AccountType, offered: [String]?, isExpected: Bool
     ) {
         let advice = RefreshTokenAdvice.expected(of: type, scope: type.scope, offered: offered)

@@ -68,7 +68,7 @@ import Testing
         #expect(thrown == error)
     }
 
-    @Test func `what is no answer is a worker that has died, and worth another try`() throws {
+    @Test func `an invalid answer means that the worker has died, and allows a retry`() throws {
         var whole = RefreshWire.encode(CredentialError(.denied, "no"))
         for bytes in [[], Array("{}".utf8), Array("[]".utf8), Array(whole.dropLast()), whole + whole] {
             let thrown = #expect(throws: CredentialError.self) { try RefreshWire.decodeAnswer(bytes) }

@@ -41,7 +41,7 @@ import Testing
                 + "revocation_endpoint=https://sso.example/r userinfo_endpoint=https://api.example/u")
     }
 
-    @Test func `what is sealed fits a record in the other form only under the same type`() {
+    @Test func `a sealed record opens under the other form only with the same type`() {
         func account(_ provider: String, type: String = "Work") -> Account {
             Account(
                 id: "0123456789abcdef", type: type, adapter: "oauth2",

@@ -3,7 +3,7 @@ import CryptoSupport
 import TestPorts
 import Testing
 
-/// What the stores hold of a group.
+/// The token sets that the stores hold of a group.
 @Suite struct RegistryRebuildTests {
     @Test(arguments: [StoreKind.file, .secretService])
     func `an account of which it is not known whether its token is used up hides no other`(store: StoreKind) throws

@@ -1,7 +1,7 @@
 import CredentialCore
 import Testing
 
-/// What `request`, and a program, make of an address.
+/// The meaning of an address for `request`, and for a program.
 @Suite struct RequestAddressTests {
     private func joined(_ path: String, base: String) throws -> String {
         var type = AccountType(name: "Tasks", adapter: "oauth2", clientID: "c")
@@ -28,7 +28,7 @@ import Testing
         #expect(try joined(path, base: base) == whole)
     }
 
-    @Test func `an absolute URL is one, and what only looks like one is refused`() throws {
+    @Test func `an absolute URL is accepted, and a similar text is refused`() throws {
         let address = try RequestAddress.absolute("https://api.example.com/a/../b")
         #expect(address?.description == "https://api.example.com/b")
         #expect(try RequestAddress.absolute("tasks/5") == nil)

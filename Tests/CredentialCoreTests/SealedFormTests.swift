@@ -6,7 +6,8 @@ import TestPorts
 import TestSupport
 import Testing
 
-/// What is sealed beside a store: archives and the journal, in each form that was ever written (docs/file-formats.md).
+/// The encrypted data beside a store: archives and the journal, in each form that was ever written
+/// (docs/file-formats.md).
 @Suite struct SealedFormTests {
     private let passphrase = Secret("correct horse")
     private let random = DrawnBytes()
@@ -108,7 +109,7 @@ import Testing
     @Test func `a header that somebody has changed with its digest opens nothing`() throws {
         let archive = try open(try document(Self.fixture("archive-1.json")))
         let one = try sealed(archive), other = try sealed(archive)
-        // What another key was derived with: the check is not that of this passphrase.
+        // The check of another key is not that of this passphrase.
         for (name, value) in [("salt", other["salt"]), ("scrypt_n", 65_536), ("key_check", other["key_check"])] {
             var changed = one
             changed[name] = value
@@ -116,7 +117,7 @@ import Testing
             let error = #expect(throws: CredentialError.self) { try open(changedToo) }
             #expect(error?.code == .denied, "\(name)")
         }
-        // What is sealed belongs to one header.
+        // A sealed text belongs to one header.
         var swapped = one
         swapped["sealed"] = other["sealed"]
         let error = #expect(throws: CredentialError.self) { try open(swapped) }

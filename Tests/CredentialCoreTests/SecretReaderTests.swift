@@ -21,7 +21,7 @@ import Testing
         #expect(throws: CredentialError.self, performing: body)
     }
 
-    @Test func `a file that others can read is refused as configuration, whoever asks`() throws {
+    @Test func `a file that others can read is refused as configuration, for every need`() throws {
         machine.setFile("/s", "x\n", isPrivate: false)
         for absence in [ErrorCode.usage, .configuration, .storeLocked] {
             let error = refusal {
@@ -41,7 +41,7 @@ import Testing
         #expect(secret.reveal() == "x")
     }
 
-    @Test func `what is missing is told as the need says`() throws {
+    @Test func `a missing secret is reported in the words of the need`() throws {
         let need = SecretNeed("the passphrase (X)", absence: .storeLocked)
         for source in [SecretSource.file("/none"), .environment("NONE"), .systemdCredential("c"), .standardInput] {
             let error = refusal { _ = try reader().read(source, for: need) }
@@ -86,7 +86,7 @@ import Testing
                 .contains("is empty") == true)
     }
 
-    @Test func `a source with a second line is refused where the secret has one`() throws {
+    @Test func `a source with a second line is refused if the secret has one line`() throws {
         let printed = ProgramResult(output: Array("one\ntwo\n".utf8), exitStatus: 0)
         let need = SecretNeed("the client_secret of account type Work", isText: true, isOneLine: true)
         for text in ["one\ntwo", "one\r\ntwo\n", "\none", "one\n\ntwo"] {

@@ -4,7 +4,7 @@ import StrictJSON
 import TestPorts
 import Testing
 
-/// What an account's record says of its person and of its sign-in.
+/// The facts in an account's record about its user and its sign-in.
 @Suite struct SignInFactsTests {
     private static func scene(_ store: StoreKind) -> ServiceScene {
         ServiceScene(cryptography: LibCryptography(), store: store)
@@ -54,7 +54,7 @@ import Testing
             let failure = scene.refreshFailure(person)
             #expect(failure?.code == .storeDamaged && failure?.hint == "credmgr doctor --fix")
         }
-        // Whoever signs in again is who it is.
+        // A new sign-in establishes which user the account belongs to.
         try scene.signIn("ada")
         #expect(scene.account("ada")?.names == ada.names && scene.refreshFailure("ada") == nil)
         #expect(scene.account("ada")?.formerNames == nil)
@@ -70,7 +70,7 @@ import Testing
     }
 
     @Test(arguments: [StoreKind.file, .secretService])
-    func `a hint names the flow that was not the type's own, also where nothing but the record is read`(
+    func `a hint names the flow if it differs from the type's, also from the record alone`(
         store: StoreKind
     ) throws {
         var scene = Self.scene(store)

@@ -3,7 +3,7 @@ import CryptoSupport
 import TestPorts
 import Testing
 
-/// What becomes of a finished sign-in, whatever happens meanwhile.
+/// The result of a finished sign-in, whatever happens meanwhile.
 @Suite struct SignInServiceTests {
     private static func scene(_ store: StoreKind = .secretService) -> ServiceScene {
         ServiceScene(cryptography: LibCryptography(), store: store)
@@ -38,7 +38,7 @@ import Testing
         #expect(scene.machine.events.map(\.kind) == [.accountAdded, .accountUpdated])
     }
 
-    @Test func `two people, or one who asks for it, are two accounts`() throws {
+    @Test func `two users, or one user with --new, are two accounts`() throws {
         try scene.signIn("ada")
         try scene.signIn("bob")
         #expect(try scene.signIn("ada", new: true).isNew)
@@ -46,7 +46,7 @@ import Testing
         #expect(scene.machine.secrets().count == 3)
     }
 
-    @Test func `somebody else than was expected is refused, and nothing has changed`() throws {
+    @Test func `a different user than expected is refused, and no record changes`() throws {
         let ada = try scene.signIn("ada").account
         let (accounts, secrets, events) = (
             scene.machine.accounts(), scene.machine.secrets(), scene.machine.events.count
@@ -60,7 +60,7 @@ import Testing
         #expect(scene.machine.events.count == events)
     }
 
-    @Test func `the same subject of another client is somebody else`() throws {
+    @Test func `the same subject of another client is a different user`() throws {
         let ada = try scene.signIn("ada").account
         let json = ExpectedPerson(ada).json
         for key in ["provider", "client_id"] {
@@ -100,7 +100,7 @@ import Testing
         #expect(scene.refreshFailure() == nil)
     }
 
-    @Test func `what a person refuses their keyring is no account`() throws {
+    @Test func `a dismissed keyring prompt creates no account`() throws {
         scene.machine.breakStore(.secretService, with: CredentialError(.denied, "the prompt was dismissed"))
         #expect(throws: CredentialError.self) { try scene.signIn() }
         scene.machine.breakStore(.secretService, with: nil)
@@ -110,7 +110,8 @@ import Testing
     }
 
     @Test(arguments: [ErrorCode.storeUnavailable, .storeLocked])
-    func `what a keyring cannot take is kept and listed, and goes there when it is back`(code: ErrorCode) throws {
+    func `a sign-in that the keyring cannot store is kept and listed, and moves there later`(code: ErrorCode) throws
+    {
         let absence = CredentialError(code, "it is not there")
         let scene = Self.scene(), trace = PortTrace()
         // It went away while the person was signing in.
@@ -130,7 +131,7 @@ import Testing
         #expect(scene.machine.provider.reuses == 0)
     }
 
-    @Test func `what the full disk does not take is kept, and taken up by the next sign-in`() throws {
+    @Test func `a sign-in on a full disk is kept, and the next sign-in stores it`() throws {
         let scene = Self.scene(.file), trace = PortTrace()
         trace.fail("records.write", with: CredentialError(.inputOutput, "no space left on device"))
         let kept = try scene.signIn("ada", trace)
@@ -143,7 +144,7 @@ import Testing
         #expect(scene.machine.journaled().isEmpty)
     }
 
-    @Test func `what no store takes is no account`() throws {
+    @Test func `a sign-in that no store accepts creates no account`() throws {
         for store in StoreKind.allCases {
             scene.machine.breakStore(store, with: CredentialError(.storeUnavailable, "it is full"))
         }
@@ -154,7 +155,7 @@ import Testing
         #expect(scene.machine.events.isEmpty)
     }
 
-    @Test func `a sign-in whose account somebody holds is kept, and taken up by who holds it next`() throws {
+    @Test func `a sign-in for a locked account is kept, and the next lock holder stores it`() throws {
         try scene.signIn()
         scene.machine.provider.end("ada")
         let services = scene.services()
@@ -207,7 +208,7 @@ import Testing
         #expect(scene.machine.journaled().allSatisfy { !$0.hasPrefix("login-") })
     }
 
-    @Test func `of many sign-ins that wait none comes back, whenever who takes them up is killed`() throws {
+    @Test func `of many pending sign-ins no older one returns, whenever the recovering process is killed`() throws {
         for number in 1...400 {
             let scene = Self.scene(.file)
             try scene.signIn()
@@ -271,7 +272,7 @@ import Testing
         let before = try #require(try services.repository.read(known, in: scene.group, isLocked: true))
         let lock = try services.machine.locks.lock(id, in: scene.group, seconds: 1)
         #expect(try scene.signIn().warnings.count == 1)
-        // Who holds the lock has been refreshing, and is done a minute later.
+        // The holder of the lock has been refreshing, and is done a minute later.
         var refreshed = before
         refreshed.grants[""]?.refreshToken = Secret("of the sign-in before")
         refreshed.grants[""]?.obtainedAt = before.grants[""]?.obtainedAt.adding(60) ?? services.machine.clock.now
@@ -349,7 +350,9 @@ import Testing
         }
     }
 
-    @Test func `a sign-in whose account is signed out meanwhile, and comes anew, makes no second one`() throws {
+    @Test func `a sign-in for an account that is signed out and in again meanwhile creates no second account`()
+        throws
+    {
         func before() throws -> ServiceScene {
             let scene = Self.scene()
             try scene.signIn()

@@ -4,7 +4,7 @@ import Synchronization
 import TestPorts
 import Testing
 
-/// What is left of an account that was signed out, whatever happens meanwhile.
+/// The data that is left of an account that was signed out, whatever happens meanwhile.
 @Suite struct SignOutServiceTests {
     private static func signedIn(_ store: StoreKind = .secretService) throws -> ServiceScene {
         let scene = ServiceScene(cryptography: LibCryptography(), store: store)
@@ -26,7 +26,7 @@ import Testing
         #expect(scene.machine.events.last?.kind == .accountRemoved)
     }
 
-    @Test func `the grants are given to who revokes them while they are still kept`() throws {
+    @Test func `the grants reach the revocation before they are removed`() throws {
         let scene = try Self.signedIn()
         let account = try #require(scene.account())
         var given: [Secret?] = []
@@ -64,7 +64,7 @@ import Testing
         #expect(scene.machine.secrets().isEmpty)
     }
 
-    @Test func `where the store fails the account is as it was`() throws {
+    @Test func `if the store fails the account is unchanged`() throws {
         let scene = try Self.signedIn()
         let before = scene.machine.accounts()
         scene.machine.breakStore(.secretService, with: CredentialError(.storeLocked, "it is locked"))
@@ -75,7 +75,7 @@ import Testing
         #expect(scene.refreshFailure() == nil)
     }
 
-    @Test func `where the record cannot be removed what is journaled stays the account`() throws {
+    @Test func `if the record cannot be removed the journaled token set stays the account's`() throws {
         let scene = try Self.signedIn(.file)
         let full = CredentialError(.inputOutput, "no space left on device")
         let trace = PortTrace()
@@ -84,7 +84,7 @@ import Testing
         #expect(scene.machine.journaled().count == 1)
         let error = #expect(throws: CredentialError.self) { try scene.signOut(trace) }
         #expect(error == full)
-        // What the store has is used up; the journal has what came in its place.
+        // The refresh token in the store is used up; the journal has its replacement.
         let services = scene.services()
         let inventory = services.rebuild.inventory(of: scene.group) { (set) throws(CredentialError) in
             try services.repository.isUsed(set, in: scene.group)
@@ -95,7 +95,7 @@ import Testing
         #expect(scene.machine.journaled().isEmpty && scene.machine.accounts().isEmpty)
     }
 
-    @Test func `an account that is gone is signed out, though what is journaled of it cannot be removed`() throws {
+    @Test func `an account without a record is signed out, even if its journal cannot be removed`() throws {
         let scene = try Self.signedIn(.file), trace = PortTrace(), told = Mutex<[String]>([])
         trace.fail("records.write", with: CredentialError(.inputOutput, "no space left on device"))
         try scene.token(scene.request(force: true), trace)

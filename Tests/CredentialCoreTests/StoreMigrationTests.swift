@@ -117,7 +117,7 @@ import Testing
     private static let trouble = CredentialError(.storeUnavailable, "no such interface")
 
     @Test(arguments: StoreKind.allCases, [nil, trouble])
-    func `who reads a token finds it, wherever the move is that it meets`(
+    func `a reader of a token finds it at every step of a move`(
         source: StoreKind, trouble: CredentialError?
     ) throws {
         // The move has begun, so its lock cannot be had; it goes on at each moment of the reading.

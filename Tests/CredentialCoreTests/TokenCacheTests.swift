@@ -115,7 +115,7 @@ private final class Files: FileStates {
         #expect(cache.token(for: token("").key, of: "a", in: group) == nil)
     }
 
-    @Test func `ties see what comes, goes and changes, and what may have changed since a call began`() {
+    @Test func `ties detect added, removed and changed files, and possible changes since a call began`() {
         files.set("/there", 1, at: 50)
         let ties = FileTies(["/there", "/missing"], files)
         #expect(ties.hold(files) && ties.areOlder(than: 51) && !ties.areOlder(than: 50))

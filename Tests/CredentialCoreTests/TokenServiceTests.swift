@@ -49,7 +49,7 @@ import Testing
         #expect(answer.warnings == ["the provider's tokens live shorter than the 7200 s asked for"])
     }
 
-    @Test func `where the refresh fails the old token is given as long as it lives, unless a new one was demanded`()
+    @Test func `if the refresh fails the old token is returned until it expires, unless a new one was required`()
         throws
     {
         let scene = try Self.signedIn()
@@ -82,7 +82,7 @@ import Testing
     }
 
     @Test(arguments: [ErrorCode.validationFailed, .storeLocked, .cancelled, .interrupted])
-    func `what does not hold up, does not open or was ended by a person gives nothing, and nothing is read again`(
+    func `an invalid response, an unreadable set or an ended sign-in gives no token and causes no second read`(
         code: ErrorCode
     ) throws {
         let scene = try Self.signedIn(), failure = CredentialError(code, "so it is"), trace = PortTrace()
@@ -94,7 +94,7 @@ import Testing
         #expect(try scene.token(scene.request()).refreshed)
     }
 
-    @Test func `where a new token is demanded nothing is read once that cannot be had`() throws {
+    @Test func `if a new token is required and cannot be had no second read follows`() throws {
         let scene = try Self.signedIn()
         scene.machine.provider.fail(with: trouble)
         scene.machine.clock.pass(3_590)
@@ -108,7 +108,7 @@ import Testing
         #expect(!Self.readsBehindRefresh(trace).isEmpty)
     }
 
-    /// What was read of records and stores once the provider had been asked.
+    /// The records and stores that were read once the provider had been asked.
     private static func readsBehindRefresh(_ trace: PortTrace) -> [String] {
         trace.calls.drop { $0 != "provider.refresh" }.filter {
             $0 == "records.read" || $0.hasSuffix("service.read")
@@ -133,7 +133,7 @@ import Testing
         #expect(scene.machine.provider.refreshes.count == 1)
     }
 
-    @Test func `where there is no room for new tokens none are asked for, and the old one is given`() throws {
+    @Test func `without space for new tokens no request is sent, and the old one is returned`() throws {
         let scene = try Self.signedIn(), trace = PortTrace()
         scene.machine.clock.pass(3_590)
         trace.fail("journal.reserve", with: CredentialError(.inputOutput, "no space left on device"))
@@ -142,7 +142,7 @@ import Testing
         #expect(scene.machine.provider.refreshes.isEmpty)
     }
 
-    @Test func `a peer at work is waited for by those only who need a new token`() throws {
+    @Test func `only callers that need a new token wait for an active peer`() throws {
         let scene = try Self.signedIn()
         let account = try #require(scene.account()), peer = scene.services()
         let lock = try peer.machine.locks.lock(account.id, in: scene.group, seconds: 1)
@@ -179,7 +179,7 @@ import Testing
         #expect(caller.lockSeconds == 60)
     }
 
-    @Test func `where locks do not work nothing is refreshed, and what is fresh is given`() throws {
+    @Test func `without working locks no token is refreshed, and a fresh one is returned`() throws {
         let scene = try Self.signedIn(), trace = PortTrace()
         let noLocks = CredentialError(.storeUnavailable, "no locks available")
         trace.fail("locks.try", with: noLocks)

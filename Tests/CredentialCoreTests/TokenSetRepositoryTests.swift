@@ -31,7 +31,7 @@ import Testing
     }
 
     @Test(arguments: [(StoreKind.file, StoreKind.secretService), (.secretService, .file)])
-    func `what is put into one store leaves nothing in the other`(from: StoreKind, to: StoreKind) throws {
+    func `a token set in one store leaves no copy in the other`(from: StoreKind, to: StoreKind) throws {
         var set = try first()
         if from == .secretService {
             #expect(try repository.move(set.account, to: from, in: .standard))
@@ -57,13 +57,13 @@ import Testing
         #expect(try repository.read(account, in: .standard, isLocked: true) == newer)
     }
 
-    @Test func `an account is read where its record says, whatever the caller thought`() throws {
+    @Test func `an account is read from the store in its record, even if the caller names another`() throws {
         let set = try first()
         var seen = account
         seen.store = .secretService
         machine.breakStore(.secretService, with: CredentialError(.storeUnavailable, "no such interface"))
         #expect(try repository.read(seen, in: .standard, isLocked: false)?.generation == set.generation)
-        // What is where it was has failed for a reason of its own.
+        // A read from a store that still has the account has failed for a reason of its own.
         var record = try #require(machine.record(account.id))
         record.account.store = .secretService
         machine.setRecord(record, of: account.id)
@@ -98,7 +98,7 @@ import Testing
         #expect(try repository.read(account, in: .standard, isLocked: true)?.account.label == "mine")
     }
 
-    @Test func `what was removed is not brought back`() throws {
+    @Test func `a removed token set is not restored`() throws {
         var late = try first()
         try repository.remove(account, in: .standard)
         guard case .overtaken(nil) = try repository.save(&late, in: .standard) else {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import CredentialCore
 
-/// What a list of accounts says of what is due.
+/// The due times that a list of accounts shows.
 @Suite struct TokenTimesTests {
     private static let now = Instant(epochSeconds: 1_800_000_000)
 
@@ -31,7 +31,7 @@ import Testing
             for: [TokenRequestKey(scope: [scope]).mark], Freshness(minimumValidity: minimum), now: Self.now)
     }
 
-    @Test func `an account is fresh where each token that counts lives long enough`() {
+    @Test func `an account is fresh if each token that applies is valid for long enough`() {
         #expect(isFresh([token("read")]))
         #expect(isFresh([token("read")], minimum: 3_600))
         #expect(!isFresh([token("read")], minimum: 3_601))
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    @Test func `an account whose facts do not name its sign-ins says nothing of its tokens`() {
+    @Test func `an account without grant names in its metadata reports no token times`() {
         #expect(set([token("read")], policies: ["one"], grants: ["one"]).times?.count == 1)
         #expect(set([token("read")], policies: ["one"], grants: ["one", "two"]).times == nil)
         #expect(set([token("read")], policies: [], grants: ["one"]).times == nil)

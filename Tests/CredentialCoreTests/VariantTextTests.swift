@@ -1,7 +1,7 @@
 import CredentialCore
 import Testing
 
-/// What GLib prints of variants, as GNOME Online Accounts keeps them.
+/// The text that GLib prints for variants, as GNOME Online Accounts keeps them.
 @Suite struct `Variants as text` {
     @Test(arguments: [
         ("{'a': <'x'>}", ["a": "x"]),
@@ -14,7 +14,7 @@ import Testing
         (#"{'a': <'\uZZZZ'>}"#, [:]), (#"{'a': <'\ud800'>}"#, [:]), (#"{'a': <'\"#, [:]), ("{'a': <5", [:]),
         ("[1]", [:]), ("{'a': <'x'>}\n", [:]),
     ])
-    func `strings are read, and nothing is made of what is malformed`(_ text: String, _ strings: [String: String]) {
+    func `strings are read, and malformed text gives no value`(_ text: String, _ strings: [String: String]) {
         #expect(VariantText.strings(in: text) == strings)
     }
 }

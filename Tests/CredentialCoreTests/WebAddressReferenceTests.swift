@@ -21,7 +21,7 @@ import Testing
     ]
 
     @Test(arguments: examples)
-    func `a reference means what the standard says`(reference: String, meaning: String) throws {
+    func `a reference resolves as the standard says`(reference: String, meaning: String) throws {
         let base = try #require(WebAddress("http://a/b/c/d;p?q"))
         #expect(base.resolving(reference)?.description == meaning)
     }

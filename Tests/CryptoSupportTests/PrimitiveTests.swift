@@ -30,7 +30,7 @@ import Testing
                         + "2192992a274fc1a836ba3c23a3feebbd454d4423643ce80e2a9ac94fa54ca49f"))
     }
 
-    @Test func `sealing gives what RFC 8439 section 2_8_2 prints`() throws {
+    @Test func `sealing gives the values in RFC 8439 section 2_8_2`() throws {
         let plaintext = Array(
             ("Ladies and Gentlemen of the class of '99: If I could offer you only one tip for the future, "
                 + "sunscreen would be it.").utf8)
@@ -84,7 +84,8 @@ import Testing
             "8da4e775a563c18f715f802a063c5a31b8a11f5c5ee1879ec3454e5f3c738d2d9d201395faa4b61a96c8"
         ),
     ])
-    func `HKDF gives what RFC 5869 prints`(_ key: String, _ salt: String, _ info: String, _ output: String) throws {
+    func `HKDF gives the values in RFC 5869`(_ key: String, _ salt: String, _ info: String, _ output: String) throws
+    {
         let expected = hex(output)
         #expect(
             SHA256.key(from: hex(key), salt: hex(salt), info: hex(info), length: expected.count) == expected)
@@ -105,7 +106,7 @@ import Testing
             "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54"
         ),
     ])
-    func `HMAC gives what RFC 4231 prints`(_ key: [UInt8], _ text: String, _ code: String) {
+    func `HMAC gives the values in RFC 4231`(_ key: [UInt8], _ text: String, _ code: String) {
         #expect(SHA256.code(of: Array(text.utf8), key: key) == hex(code))
     }
 
@@ -157,7 +158,7 @@ import Testing
                     + "d5432955613f0fcf62d49705242a9af9e61e85dc0d651e40dfcf017b45575887"
             ),
         ] as [(String, String, UInt64, UInt64, UInt64, String)])
-    func `scrypt gives what RFC 7914 prints`(
+    func `scrypt gives the values in RFC 7914`(
         _ password: String, _ salt: String, _ cost: UInt64, _ blockSize: UInt64, _ parallelism: UInt64,
         _ output: String
     ) throws {

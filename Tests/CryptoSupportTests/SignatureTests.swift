@@ -71,7 +71,7 @@ import Testing
     }
 
     @Test(arguments: SignatureAlgorithm.allCases)
-    func `what a new key signs holds under its public key only`(_ algorithm: SignatureAlgorithm) throws {
+    func `the signature of a new key is valid under its public key only`(_ algorithm: SignatureAlgorithm) throws {
         let message = Array("a message".utf8)
         let pair = try cryptography.generateKey(algorithm), other = try cryptography.generateKey(algorithm)
         let signature = try cryptography.sign(message, algorithm: algorithm, privateKey: pair.privateKey)
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    @Test func `a private key whose public part is another signs nothing`() throws {
+    @Test func `a private key with another key's public part cannot sign`() throws {
         for algorithm in [SignatureAlgorithm.rs256, .es256, .edDSA] {
             let mine = try cryptography.generateKey(algorithm), other = try cryptography.generateKey(algorithm)
             let mixed = try #require(try JSONValue.parse(mine.privateKey.reveal()).object)

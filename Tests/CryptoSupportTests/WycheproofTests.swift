@@ -23,7 +23,9 @@ import Testing
             ("rsa_pss_4096_sha512_mgf1_64", .ps512), ("ecdsa_secp256r1_sha256_p1363", .es256),
             ("ecdsa_secp384r1_sha384_p1363", .es384), ("ecdsa_secp521r1_sha512_p1363", .es512), ("ed25519", .edDSA),
         ] as [(String, SignatureAlgorithm)])
-    func `signatures hold where they should`(_ file: String, _ algorithm: SignatureAlgorithm) throws {
+    func `signatures are valid exactly if the vectors say so`(_ file: String, _ algorithm: SignatureAlgorithm)
+        throws
+    {
         var count = 0
         for group in try groups(file) {
             let key = try #require(jwk(group, algorithm))

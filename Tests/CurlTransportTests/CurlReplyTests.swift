@@ -141,7 +141,7 @@ import Testing
         "HTTP/1.1 200 OK\nX-A : 1\nContent-Length: 0\n\n", "HTTP/1.1 200 OK\nX-A: a\u{1}b\nContent-Length: 0\n\n",
         "HTTP/1.1 200 OK\nX-A: a\0b\nContent-Length: 0\n\n", "HTTP/1.1 200 OK\nContent-Length: nine\n\n",
     ])
-    func `What is no sound HTTP is refused`(text: String) throws {
+    func `Invalid HTTP is refused`(text: String) throws {
         #expect(try failure(.text(text)).code == .malformedReply)
     }
 

@@ -162,7 +162,7 @@ import Testing
     }
 
     @Test(arguments: ["GET /x HTTP/1.1\r\nX: y", "get", "", "G T"])
-    func `What is no method is refused`(method: String) throws {
+    func `An invalid method is refused`(method: String) throws {
         let server = try CurlTestServer(Self.empty)
         let request = HTTPRequest(method: method, address: try server.address())
         let error = #expect(throws: CredentialError.self) { _ = try transport.send(request) }

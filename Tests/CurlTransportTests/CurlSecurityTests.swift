@@ -7,7 +7,7 @@ import Testing
 @Suite struct `Security of the transport` {
     private static let ok = CurlTestServer.Reply.text("HTTP/1.1 200 OK\nContent-Length: 2\n\nok")
 
-    @Test func `A server whose certificate authority is given is trusted`() throws {
+    @Test func `A server with a certificate of the given authority is trusted`() throws {
         let authority = try TestAuthority()
         let server = try CurlTestServer(Self.ok, certificate: try authority.certificate())
         let transport = CurlTransport(userAgent: "credmgr/test", certificateFile: authority.file)
@@ -148,7 +148,7 @@ import Testing
         (.issuer(host: "127.0.0.1"), false), (.api(host: "10.0.0.7"), false),
         (.issuer(host: "::ffff:127.0.0.1"), false),
     ])
-    func `A server elsewhere names no address on this machine, in whatever form`(
+    func `A remote server names no address on this machine, in any form`(
         author: AddressAuthor, isRefused: Bool
     ) throws {
         // The loopback within IPv6: nothing in its text says so.

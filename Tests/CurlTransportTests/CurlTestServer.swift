@@ -4,7 +4,7 @@ import TestSupport
 
 /// `Tests/Servers/scripted-http`: prepared replies over real sockets, and a record of what was asked.
 final class CurlTestServer {
-    /// What the server received.
+    /// A request that the server received.
     struct Request {
         let head: String
         let body: [UInt8]

@@ -108,7 +108,7 @@ import Testing
         #expect(throws: CredentialError.self) { try demo.tokens(carol) }
     }
 
-    @Test func `says who vouched for the user`() throws {
+    @Test func `names the identity provider of the user`() throws {
         let demo = try Demo()
         let claims = try Demo.claims(demo.tokens(policy: "b2c_1_fb_sign_in").text("id_token"))
         #expect(claims.text("idp") == "facebook.com")
@@ -145,7 +145,7 @@ import Testing
             ),
             (["code_challenge_method": "S512"], "invalid_request", "AADB2C90184"),
         ] as [([String: String?], String, String)])
-    func `tells the client what is wrong`(_ changes: [String: String?], _ error: String, _ number: String) throws {
+    func `reports the error to the client`(_ changes: [String: String?], _ error: String, _ number: String) throws {
         let demo = try Demo()
         let location = try #require(demo.http.send("GET", demo.authorizeURL(changes)).value(of: "location"))
         let answer = Demo.answer(location)

@@ -66,7 +66,7 @@ import Testing
         "[]", "{", #"{"unknown":true}"#, #"{"failures":"many"}"#, #"{"failures":3,"unknown":1}"#,
         #"{"rotation":"sometimes"}"#, #"{"expire_tokens":"yes"}"#,
     ])
-    func `refuses what it does not know and changes nothing`(_ text: String) throws {
+    func `refuses unknown input and makes no change`(_ text: String) throws {
         let demo = try demo()
         #expect(try post(demo, text).status == 400)
         #expect(demo.provider.switches.failures == 0)

@@ -88,7 +88,7 @@ import Testing
         #expect(fixture.reports.count == 1)
     }
 
-    @Test func `what was removed is in neither generation, and both are good`() throws {
+    @Test func `a removed item is in neither generation, and both are valid`() throws {
         let fixture = try twoGenerations()
         let store = fixture.store()
         try store.write([7], for: item("b"), label: "")
@@ -152,7 +152,7 @@ import Testing
             #expect(throws: CredentialError.self) { try fixture.store().read(item("a")) }?.code == .storeDamaged)
     }
 
-    @Test func `what others could have touched is refused`() throws {
+    @Test func `files that other users could have changed are refused`() throws {
         let files = FileManager.default
         for (path, mode, good) in [
             (\EncryptedFileFixture.file, 0o644, 0o600), (\.keyFile, 0o640, 0o600), (\.groupFolder, 0o777, 0o700),
@@ -225,7 +225,7 @@ import Testing
         #expect(try fixture.store().open(again, of: "a", in: .standard) == [1])
     }
 
-    @Test func `what a passphrase opens is locked without it, and not lost`() throws {
+    @Test func `a store with a passphrase is locked without it, and not lost`() throws {
         let fixture = try EncryptedFileFixture()
         let sealed = try fixture.store(passphrase: "correct horse").seal([1], of: "a", generation: 1, in: .standard)
         let own = try fixture.bytes(fixture.file)

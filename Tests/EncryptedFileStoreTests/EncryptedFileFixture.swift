@@ -16,7 +16,7 @@ final class EncryptedFileFixture: Sendable {
 
     init() throws { folder = try TemporaryFolder() }
 
-    /// What the stores of this fixture had to say.
+    /// The messages that the stores of this fixture reported.
     var reports: [String] { reported.withLock { $0 } }
 
     /// A store as a new process would have it: it remembers no key.

@@ -13,7 +13,7 @@ import Testing
             (nil, "NNcG7Eei8oV60xRIDByqAzdKnlEE5xTQLBK_cdb-RD8"),
             ("correct horse", "-ALUzA20VRciN3C70OPVgwJ1IeRflsz0NBU_HwePySg"),
         ] as [(String?, String)])
-    func `a file is byte for byte what the documentation says`(_ passphrase: String?, _ digest: String) throws {
+    func `a file matches the documentation byte for byte`(_ passphrase: String?, _ digest: String) throws {
         let fixture = try EncryptedFileFixture(), cryptography = LibCryptography()
         let store = EncryptedFileStore(
             dataHome: fixture.folder.path,

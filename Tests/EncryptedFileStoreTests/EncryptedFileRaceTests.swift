@@ -57,7 +57,7 @@ import Testing
                 }
                 for number in (start + 1)... {
                     try store.write(Array(String(number).utf8), for: item("counter"), label: "")
-                    // What was acknowledged is on record outside of the store.
+                    // Each acknowledged number is recorded outside of the store.
                     try Data(String(number).utf8).write(to: URL(fileURLWithPath: path + "/acknowledged"))
                 }
             }

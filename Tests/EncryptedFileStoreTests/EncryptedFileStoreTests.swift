@@ -10,7 +10,7 @@ import Testing
 @Suite struct EncryptedFileStoreTests {
     let fixture = Result { try EncryptedFileFixture() }
 
-    @Test func `what was written is read, by this process and by the next`() throws {
+    @Test func `a written item is read, by this process and by the next`() throws {
         let fixture = try fixture.get()
         let store = fixture.store()
         let secrets: [[UInt8]] = [[], [0], Array("text".utf8), (0..<20_000).map { _ in .random(in: 0...255) }]
@@ -47,7 +47,7 @@ import Testing
         #expect(try store.read(item("e\u{301}")) == [2])
     }
 
-    @Test func `reading and removing where nothing is makes no file`() throws {
+    @Test func `reads and removals in an empty store create no file`() throws {
         let fixture = try fixture.get()
         let store = fixture.store()
         #expect(try store.read(item("a")) == nil)
@@ -312,7 +312,7 @@ import Testing
         #expect(try store.slots(of: .standard)?.count == 7)
     }
 
-    @Test func `the words on protection name what opens the store`() throws {
+    @Test func `the description of the protection names the method that opens the store`() throws {
         let keyFile = StoreProtection(slots: [.keyFile])
         #expect(keyFile.summary == "encrypted with the key file credmgr/file-store.key")
         #expect(keyFile.doesNotProtectAgainst.description.contains("both files"))

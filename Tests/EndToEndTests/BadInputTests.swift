@@ -36,13 +36,13 @@ import Testing
         ["types", "add", "T", "--adapter", "azure-b2c", "--register"],
         ["types", "add", "T", "--adapter", "azure-b2c", "--register", "--issuer", "https://i.invalid"],
     ])
-    func `What makes no sense is exit 2 and leaves no trace`(words: [String]) throws {
+    func `An invalid command line is exit 2 and leaves no file`(words: [String]) throws {
         let home = try Home()
         try home.run(words, exits: 2)
         #expect(home.files.isEmpty)
     }
 
-    @Test func `What is there and cannot be used is told as that`() throws {
+    @Test func `A file that cannot be used is reported with the reason`() throws {
         let home = try Home()
         let words = try home.run(["exec", "--", "/etc/passwd"], exits: 2).standardError
         #expect(words.contains("'/etc/passwd' is no program that can be run"))
@@ -69,7 +69,7 @@ import Testing
             "--print-url and --complete are two halves: one call each"
         ),
     ])
-    func `What makes no sense is said in the words of who typed it`(words: [String], message: String) throws {
+    func `An error about an invalid command line quotes the user's words`(words: [String], message: String) throws {
         let error = try Home().run(words, exits: 2).standardError
         #expect(error.hasPrefix("credmgr: error: \(message)\n"))
     }
@@ -78,7 +78,7 @@ import Testing
         ["use", "nobody"], ["label", "nobody", "x"], ["logout", "--account", "nobody"], ["token"], ["which"],
         ["claims", "--json"], ["request", "GET", "/"], ["token", "--account", "nobody"],
     ])
-    func `Nobody signed in is exit 3`(words: [String]) throws { try Home().run(words, exits: 3) }
+    func `No signed-in user is exit 3`(words: [String]) throws { try Home().run(words, exits: 3) }
 
     @Test(arguments: ["CREDMGR_TYPE", "CREDMGR_GROUP", "CREDMGR_STORE"])
     func `Variables are held to the same rules`(variable: String) throws {
@@ -97,7 +97,7 @@ import Testing
         let file = try home.write(text, to: "config/credmgr/config.json")
         let error = try home.run(["which"], exits: 2).standardError
         #expect(error.contains(file) && error.contains(key))
-        // What needs no word of it only says so.
+        // A command that needs no key of the file only warns.
         let warning = try home.run(["accounts"]).standardError
         #expect(warning.contains(file) && warning.contains(key))
     }

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 @Suite struct `Choosing the account` {
-    @Test func `The first account stays the default, whoever signs in after it`() throws {
+    @Test func `The first account stays the default after later sign-ins`() throws {
         let home = try Home(), tenant = try DemoTenant()
         let alice = try tenant.signIn(at: home)
         let token = try home.run(["token"]).line
@@ -129,7 +129,7 @@ import Testing
                 .run()
         }
         #expect(try which(link + "/work/a").standardOutput.contains("bob@example.com"))
-        // What the variable says counts only where it is true.
+        // The value of the variable counts only if it is true.
         #expect(try which("/", then: "PWD='\(link)/work/a'").standardOutput.contains("alice@example.com"))
     }
 

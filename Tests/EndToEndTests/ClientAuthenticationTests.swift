@@ -66,7 +66,7 @@ import Testing
     }
 
     @Test(arguments: ["stranger", "forged"])
-    func `A certificate of another name or another authority signs nobody in`(certificate: String) throws {
+    func `A certificate of another name or another authority authenticates no client`(certificate: String) throws {
         var settings = Glewlwyd.Settings()
         settings.usesTLS = true
         let server = try Glewlwyd(settings)
@@ -76,7 +76,7 @@ import Testing
         #expect(try home.json(["accounts", "--json"]) == [])
     }
 
-    @Test func `An assertion signs in for a person who has agreed, and for nobody else`() throws {
+    @Test func `An assertion signs in only for a user with consent`() throws {
         let redirect = "http://127.0.0.1:\(try freePort())/callback"
         let server = try RealServer(.canaille, redirectURIs: [redirect])
         let key = try home.write(try String(contentsOfFile: server.assertionKeyFile, encoding: .utf8), to: "key")
@@ -109,7 +109,7 @@ import Testing
                 "--private-key-file", "-", "--auth-method", "none", "--scope", "profile",
             ], input: other)
         try home.run(["login", "--type", "Forged", "--flow", "jwt_bearer", "--username", "alice"], exits: 7)
-        // What is no key is told at once.
+        // Input that is no key is rejected at once.
         let broken = [
             "types", "add", "Broken", "--issuer", server.issuer, "--client-id", "assertion", "--scope", "profile",
         ]

@@ -67,7 +67,7 @@ import Testing
         #expect(!removed.standardError.contains("regist"))
     }
 
-    @Test func `Where the provider does not say that it takes such clients, a warning does`() throws {
+    @Test func `A warning is printed if the provider does not announce support for such clients`() throws {
         let home = try Home(), provider = try provider(takesDocuments: false), api = try api(of: provider)
         defer { api.server.stop() }
         let url = try home.run(["login", "--resource", api.url, "--client-id", Self.client, "--print-url"])

@@ -17,7 +17,7 @@ struct `Cloud programs with a token` {
         environment = scene.environment()
     }
 
-    @Test func `boto3 takes a role's credentials, and moto knows whose they are`() throws {
+    @Test func `boto3 accepts a role's credentials, and moto knows their owner`() throws {
         let port = try freePort()
         let moto = try ChildProcess(
             clients + "/moto_server", ["-H", "127.0.0.1", "-p", String(port)], environment: environment

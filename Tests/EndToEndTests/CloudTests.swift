@@ -74,7 +74,7 @@ import Testing
         try home.run(Self.role, environment: cached, exits: 3)
     }
 
-    @Test func `The token goes to AWS, or where a rule says; to the loopback without one as little as elsewhere`()
+    @Test func `The token goes to AWS, or to the destination of a rule; without a rule not even to localhost`()
         throws
     {
         try home.run(["aws"], exits: 2)
@@ -105,7 +105,7 @@ import Testing
         try home.run(Self.role, environment: ["AWS_ENDPOINT_URL_STS": odd.base], exits: 1)
     }
 
-    @Test func `Google's libraries get what executable-sourced credentials print`() throws {
+    @Test func `Google's libraries accept the output of executable-sourced credentials`() throws {
         let given = try home.json(["google"]).object
         #expect(given?["version"] == 1 && given?["success"] == true)
         #expect(given?["token_type"] == "urn:ietf:params:oauth:token-type:id_token")

@@ -27,7 +27,7 @@ import Testing
     }
 
     deinit {
-        // What cannot be removed is in the folder of temporary files.
+        // Files that cannot be removed are in the folder of temporary files.
         _ = try? shell("podman rm --all --force; podman rmi --all --force; rm -rf '\(storage)'")
     }
 
@@ -119,7 +119,7 @@ import Testing
     }
 
     @Test func `the image is the tarball and nothing else`() throws {
-        // What was built with the tests, with the name that a release build has.
+        // The program that was built with the tests, with the name that a release build has.
         try succeed("mkdir '\(home.path)/built' && strip -o '\(home.path)/built/credmgr' '\(Home.program)'")
         try succeed("cp '\(try SmallProgram.compiled.get())' '\(home.path)/built/credmgr-fast'")
         let block = try #require(page.firstMatch(of: /```sh\n((?:.*\n)+?)```/)?.output.1)

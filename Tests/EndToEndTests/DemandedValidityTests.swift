@@ -5,7 +5,7 @@ import StrictJSON
 import TestSupport
 import Testing
 
-/// What docs/refreshing.md promises of a token's life.
+/// The promises of docs/refreshing.md about a token's life.
 @Suite struct `The life of a token that is given` {
     private let home: Home
     private let provider: ScriptedProvider
@@ -24,14 +24,14 @@ import Testing
         .json(200, ["access_token": .string(token), "expires_in": lifetime, "refresh_token": "rt-2"])
     }
 
-    @Test func `What is demanded and cannot be had prints nothing`() throws {
+    @Test func `A requirement that cannot be met prints no token`() throws {
         try signIn()
         provider.change { $0.token = .text(503, "later") }
         for words in [["--force-refresh"], ["--min-valid", "7200"], ["--min-valid=7200", "--format", "json"]] {
             #expect(try home.run(["token"] + words, exits: 6).standardOutput.isEmpty, "\(words)")
         }
         #expect(try home.run(["oidc-token", "-t", "7200", "Work"], exits: 6).standardOutput.isEmpty)
-        // What is configured is a wish.
+        // A configured value is a wish.
         try home.write(#"{"min_valid": 7200}"#, to: "config/credmgr/config.json")
         let wished = try home.run(["token"])
         #expect(wished.line == "at-1" && wished.standardError.contains("could not be refreshed"))
@@ -41,7 +41,7 @@ import Testing
         #expect(try home.run(["token", "--min-valid", "7200"], exits: 4).standardOutput.isEmpty)
     }
 
-    @Test func `Whatever its renewal fails by, a token that still lives is given, and what helps is told`() throws {
+    @Test func `A valid token is returned for every kind of failed refresh, with the remedy`() throws {
         try signIn()
         // A wish, so that it is to be renewed now, and need not be.
         try home.write(#"{"min_valid": 7200}"#, to: "config/credmgr/config.json")
@@ -64,7 +64,7 @@ import Testing
         #expect(try home.run(["token", "--force-refresh"], exits: 4).standardOutput.isEmpty)
     }
 
-    @Test func `What the token of a cloud's program could not be renewed by is told beside it`() throws {
+    @Test func `The refresh error of a cloud program's token is printed next to its error`() throws {
         provider.change {
             $0.idTokenSubject = "ada"
             $0.refreshesIDTokens = true
@@ -91,7 +91,7 @@ import Testing
         #expect(aws.standardOutput.isEmpty && aws.standardError.contains("could not be refreshed"))
     }
 
-    @Test func `Where the id token has ended, what the refresh fails by is not tried again at once`() throws {
+    @Test func `A failed refresh is not repeated at once if the ID token has expired`() throws {
         provider.change {
             $0.idTokenSubject = "ada"
             $0.refreshesIDTokens = true
@@ -112,7 +112,7 @@ import Testing
         #expect(provider.paths.count { $0 == "/token" } == before + 1)
     }
 
-    @Test func `Where even a fresh one lives shorter it is given with a warning`() throws {
+    @Test func `A fresh token below the requested validity is returned with a warning`() throws {
         try signIn()
         for words in [["token"], ["exec"], ["token", "--output", home.path + "/kept"]] {
             provider.change { $0.token = Self.reply(100) }

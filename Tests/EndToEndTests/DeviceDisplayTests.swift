@@ -31,7 +31,7 @@ import Testing
         return text
     }
 
-    /// What a camera reads off the terminal, by zbar: each block is two modules, one above the other.
+    /// The text that a camera reads off the terminal, by zbar: each block is two modules, one above the other.
     private func scan(_ lines: [String], inkIsDark: Bool) throws -> String {
         let scale = 4
         var rows: [String] = []
@@ -58,7 +58,7 @@ import Testing
         #expect(try scan(lines, inkIsDark: true) == provider.base + "/enter?user_code=WDJB-MJHT")
     }
 
-    @Test func `Without colours the terminal's light is what is light`() throws {
+    @Test func `Without colours the light modules of the code use the terminal's light`() throws {
         let text = try signIn(["NO_COLOR": "1"])
         // The line that says what is waited for is taken away without any.
         #expect(!text.replacingOccurrences(of: "\r\u{1B}[K", with: "").contains("\u{1B}"))
@@ -66,7 +66,7 @@ import Testing
         #expect(try scan(lines, inkIsDark: false) == provider.base + "/enter?user_code=WDJB-MJHT")
     }
 
-    @Test func `A code that nobody enters is waited for no longer than allowed`() throws {
+    @Test func `A code that no user enters is polled no longer than allowed`() throws {
         provider.change { $0.token = .json(400, ["error": "authorization_pending"]) }
         let start = ContinuousClock.now
         let error = try home.run(["login", "--type", "Tablet", "--timeout", "3"], exits: 6).standardError

@@ -35,7 +35,10 @@ import Testing
         try handle.close()
     }
 
-    @Test func `an index from a backup gives nobody another's name, and nobody's place as the default`() throws {
+    @Test
+    func `an index from a backup gives no account the name of another, or the place of another as the default`()
+        throws
+    {
         let index = Self.folder + "index"
         try home.run(["label", alice, "work"])
         let older = try #require(home.text(of: index))
@@ -57,7 +60,7 @@ import Testing
     }
 
     @Test(arguments: [nil, ["username", "name"], ["username"]])
-    func `facts that somebody has exchanged give nobody another's token`(members: [String]?) throws {
+    func `exchanged metadata gives no account another's token`(members: [String]?) throws {
         func parts(_ id: String) throws -> (file: URL, facts: JSONObject, rest: Data) {
             let file = URL(fileURLWithPath: home.path + "/" + Self.folder + "accounts/" + id)
             let bytes = try Data(contentsOf: file), end = try #require(bytes.firstIndex(of: 0x0A))
@@ -84,7 +87,7 @@ import Testing
         #expect(try found(["--account", DemoTenant.bob.email]) == bob)
     }
 
-    @Test func `who lists the accounts mends an index that is behind`() throws {
+    @Test func `a list of the accounts fixes an outdated index`() throws {
         let index = Self.folder + "index"
         let before = try #require(home.text(of: index))
         try home.run(["label", bob, "robert"])

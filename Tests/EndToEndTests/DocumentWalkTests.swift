@@ -4,7 +4,7 @@ import Testing
 
 /// The short form of `scripts/walk-docs`: README.md and the pages of signing in, followed to the letter.
 @Suite struct `The pages` {
-    @Test func `Every command that a page shows does what the page says`() throws {
+    @Test func `Every command on a page has the result that the page describes`() throws {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
         let outcome = try ChildProcess(

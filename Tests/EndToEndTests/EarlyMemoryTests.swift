@@ -33,7 +33,7 @@ struct EarlyMemoryTests {
         os.waitpid(child, 0)
         """
 
-    /// What the attack finds at a program: `open` or `closed`.
+    /// The result of the attack on a program: `open` or `closed`.
     private func finds(at program: String, _ folder: TemporaryFolder) throws -> String {
         let library = folder.path + "/stop.so"
         try Self.stopper.write(toFile: folder.path + "/stop.c", atomically: false, encoding: .utf8)
@@ -80,7 +80,7 @@ struct EarlyMemoryTests {
         try #require(outcome.exitStatus == 0, "\(outcome.standardError)")
     }
 
-    @Test func `A program that nobody may read keeps its memory to itself from the first moment`() throws {
+    @Test func `A program without read permission protects its memory from the first moment`() throws {
         let folder = try TemporaryFolder(), prefix = folder.path + "/prefix"
         chmod(folder.path, 0o755)
         try FileManager.default.createDirectory(atPath: prefix, withIntermediateDirectories: false)

@@ -118,7 +118,7 @@ import Testing
         #expect(tenant.provider.counters.tokenRequests == requests)
     }
 
-    @Test func `What a killed one left is removed by the next`() throws {
+    @Test func `The directory of a killed process is removed by the next`() throws {
         let home = try Home(runtime: runtime), tenant = try DemoTenant()
         try tenant.signIn(at: home)
         let killed = try shell(home, #"kill -9 $PPID; echo "$CREDMGR_TOKEN_FILE""#)
@@ -129,7 +129,7 @@ import Testing
         #expect(try directories.isEmpty)
     }
 
-    @Test func `has its file in shared memory where the runtime directory is on a disk`() throws {
+    @Test func `has its file in shared memory if the runtime directory is on a disk`() throws {
         let home = try Home(), tenant = try DemoTenant()
         try tenant.signIn(at: home)
         let outcome = try shell(home, #"echo "$CREDMGR_TOKEN_FILE"; stat -f -c %T "$CREDMGR_TOKEN_FILE""#)
@@ -165,7 +165,7 @@ import Testing
     }
 
     @Test(.needs(.root), .needs(.namespaces))
-    func `runs without its file where nothing is in memory, and not at all where the file is wanted`() throws {
+    func `runs without its file if no directory is in memory, and does not start if the file is required`() throws {
         let home = try Home(), tenant = try DemoTenant()
         try tenant.signIn(at: home)
         func exec(_ more: [String]) throws -> ChildProcess.Outcome {

@@ -62,7 +62,7 @@ import Testing
         try tenant.define(at: home)
         let url = try home.run(["login", "--type", DemoTenant.typeName, "--print-url"]).line
         let redirect = try tenant.redirect(from: url)
-        // Where the room would be set aside stands something else.
+        // Another file stands in the place where the room would be set aside.
         let journal = home.path + "/data/credmgr/groups/default/journal"
         try? FileManager.default.removeItem(atPath: journal)
         #expect(FileManager.default.createFile(atPath: journal, contents: nil))
@@ -190,7 +190,7 @@ import Testing
                 == "unavailable")
     }
 
-    @Test func `The Secret Service by name, where there is none, is exit 5`() throws {
+    @Test func `The Secret Service by name, if none is running, is exit 5`() throws {
         let home = try Home(), tenant = try DemoTenant()
         try tenant.define(at: home)
         for words in [["--store", "secret-service"], []] {
@@ -229,7 +229,7 @@ import Testing
         try home.run(["token", "--type", DemoTenant.typeName])
     }
 
-    @Test func `Who signs in in the place of a damaged record is told of no other default than oneself`() throws {
+    @Test func `A sign-in over a damaged record reports no other default if it is the default itself`() throws {
         let home = try Home(), tenant = try DemoTenant()
         let alice = try tenant.signIn(at: home), bob = try tenant.signIn(DemoTenant.bob, at: home)
         try home.run(["use", alice])
@@ -277,7 +277,7 @@ import Testing
         #expect(swapped.standardError.contains("it is one of group \(DemoTenant.group)"))
     }
 
-    @Test func `An account of the file signs in again though new ones go elsewhere`() throws {
+    @Test func `An account in the file store signs in again although new ones go to another store`() throws {
         let home = try Home(), tenant = try DemoTenant()
         let id = try tenant.signIn(at: home)
         let words = ["login", "--account", id, "--print-url"], elsewhere = ["CREDMGR_STORE": "secret-service"]
@@ -287,7 +287,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `Whose key is lost signs in again or out`(isAnothersThere: Bool) throws {
+    func `An account with a lost key can sign in again or out`(isAnothersThere: Bool) throws {
         let home = try Home(), tenant = try DemoTenant()
         let alice = try tenant.signIn(at: home), bob = try tenant.signIn(DemoTenant.bob, at: home)
         let folder = home.path + "/data/credmgr/groups/\(DemoTenant.group)/"
@@ -319,7 +319,7 @@ import Testing
         try home.run(["logout", "--all", "--yes"])
     }
 
-    @Test func `Where a damaged store is moved away, what it says helps`() throws {
+    @Test func `The hint of a damaged store works after the store is moved away`() throws {
         let home = try Home(), tenant = try DemoTenant()
         let id = try tenant.signIn(at: home)
         let store = "data/credmgr/groups/\(DemoTenant.group)/store.v1"

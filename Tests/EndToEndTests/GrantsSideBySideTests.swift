@@ -60,7 +60,7 @@ import Testing
         try token("Wide", "--force-refresh")
     }
 
-    @Test func `Each of two sign-ins is refreshed for what it has`() throws {
+    @Test func `Each of two sign-ins is refreshed for its own scope`() throws {
         try provider.signIn(at: home, type: "Wide")
         let other = ["--scope", "openid", "--scope", "admin", "--scope", "offline_access"]
         try provider.signIn(at: home, type: "Narrow", more: other)
@@ -89,7 +89,7 @@ import Testing
         let narrow = ["--account", id, "--scope", "openid", "--scope", "read", "--scope", "offline_access"]
         try provider.signIn(at: home, type: "Narrow", more: narrow)
         #expect(try grants == [["offline_access", "openid", "read"]])
-        // What the sign-in has not is asked for by the sign-in that has it.
+        // A scope that this sign-in lacks is asked for by the sign-in that has it.
         let refused = try token("Wide", "--force-refresh", exits: 4)
         #expect(refused.standardError.contains("hint: credmgr login --account \(id)"), "\(refused.standardError)")
     }

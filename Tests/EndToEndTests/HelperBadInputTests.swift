@@ -3,7 +3,8 @@ import StrictJSON
 import TestSupport
 import Testing
 
-/// What no front to another program may be talked into: each answers with its protocol's own "nothing", at once.
+/// The input by which no front to another program may be misled: each answers with its protocol's own "nothing", at
+/// once.
 @Suite struct `Bad input to the helpers` {
     private let home: Home
     private let tenant: DemoTenant
@@ -139,7 +140,7 @@ import Testing
     }
 
     @Test(arguments: fronts.filter { $0.own != nil })
-    func `its own place gets a token, and nobody else's account does there`(_ front: Front) throws {
+    func `its own destination gets a token, and another account's name does not`(_ front: Front) throws {
         let own = try #require(front.own), given = try ask(front, own, nil)
         #expect(
             holdsToken(given) && !front.isNothing(given.standardOutput, given.exitStatus), "\(given.standardError)")
@@ -156,7 +157,7 @@ import Testing
         #expect(!holdsToken(outcome), "\(outcome.standardError)")
     }
 
-    /// What is no message of any protocol.
+    /// Input that is no message of any protocol.
     private static let messages = [
         "", "\u{0}", "\u{0}\u{0}\n\n", "=", "=\n\n", "host", "host=own.example.com", "\n\n\n", "{", "[]", "null",
         "{}",
@@ -171,7 +172,7 @@ import Testing
     ]
 
     @Test(arguments: fronts)
-    func `what is no message at all gets nothing, at once`(_ front: Front) throws {
+    func `an invalid message gets no answer, at once`(_ front: Front) throws {
         let reads = !front.input("x", nil).isEmpty
         // A word or a variable holds no NUL, and no more than the kernel takes. Without a word there is nothing to ask.
         let messages = reads ? Self.messages : Self.messages.filter { !$0.isEmpty && !$0.contains("\u{0}") }
@@ -213,7 +214,7 @@ import Testing
         ["git-credential", "erase"], ["terraform", "store", "own.example.com"],
         ["terraform", "forget", "own.example.com"],
     ])
-    func `what would store or forget costs no sign-in, whatever it reads`(_ words: [String]) throws {
+    func `store and erase requests keep the sign-in, for every input`(_ words: [String]) throws {
         for input in Self.messages {
             let outcome = try ChildProcess(Home.program, words, environment: home.environment).run(input: input)
             let shown = Comment(

@@ -39,7 +39,7 @@ import Testing
 
     // MARK: keyring
 
-    @Test func `pip, uv and twine get what keyring prints`() throws {
+    @Test func `pip, uv and twine accept the output of keyring`() throws {
         func ask(_ words: String...) throws -> String { try home.run(["keyring"] + words).standardOutput }
         let url = "https://pypi.example.com/simple/"
         #expect(try ask("get", url, "__token__") == token + "\n")
@@ -56,7 +56,7 @@ import Testing
         try home.run(["keyring", "set", url, "bob"], exits: 2)
     }
 
-    @Test func `the keyring shim hands what it does not know to the real one`() throws {
+    @Test func `the keyring shim passes unknown requests to the real one`() throws {
         let shim = try link("keyring")
         let real = try home.write("#!/bin/sh\necho \"real $*\"\nexit 7\n", to: "bin/keyring", mode: 0o700)
         var environment = home.environment
@@ -89,7 +89,7 @@ import Testing
             request(index), request(index, #""WWW-Authenticate: Bearer realm=\"x\"""#),
             request(index, #""www-authenticate: Cargo login_url=\"https://x\"""#),
             request("sparse+https://evil.example/index/"), request(index, kind: "logout"), "not JSON", #"{"v":2}"#,
-            // What stands behind a plus of the address itself is none.
+            // The text behind a plus of the address itself is no address.
             request("https://evil.example/+https://pypi.example.com/index/"),
             request("sparse+https://evil.example/a+https://pypi.example.com/index/"),
         ].joined(separator: "\n")

@@ -59,7 +59,7 @@ import Testing
             try home.run(["git-credential", "capability"]).standardOutput == "version 0\ncapability authtype\n")
     }
 
-    @Test func `a bearer token is given where git and the server know it`() throws {
+    @Test func `a bearer token is returned if git and the server support it`() throws {
         let (home, tenant, token) = try wellSetUp()
         let place = "capability[]=authtype\nprotocol=http\nhost=\(tenant.base.dropFirst("http://".count))\n"
         let bearer = try home.run(
@@ -240,7 +240,7 @@ import Testing
 
     // MARK: az
 
-    @Test func `Azure's libraries get what the Azure CLI prints`() throws {
+    @Test func `Azure's libraries accept the output of the Azure CLI`() throws {
         let (home, _, token) = try wellSetUp()
         let object = try #require(try home.json(["az", "account", "get-access-token", "-o", "json"]).object)
         #expect(object.keys == ["accessToken", "expiresOn", "expires_on", "subscription", "tenant", "tokenType"])

@@ -3,9 +3,9 @@ import StrictJSON
 import TestSupport
 import Testing
 
-// What `doctor` hints at.
+// The hints that `doctor` prints.
 extension `A hint is a command that works` {
-    @Test func `What doctor says to do, does it`() throws {
+    @Test func `Each remedy of doctor solves its problem`() throws {
         let tenant = try tenant()
         let alice = try signIn()
         tenant.provider.revokeRefreshTokens()
@@ -13,7 +13,7 @@ extension `A hint is a command that works` {
         try home.write(#"{"rules":[{"directory":"/**","type":"Gone"}]}"#, to: "config/credmgr/config.json")
         try openFile()
         let browser = try Browser(in: home).environment
-        // What cannot be read hides what stands in it, until it is mended.
+        // A file that cannot be read hides its contents, until it is mended.
         for _ in 0..<2 { for remedy in try remedies(exits: 1) { try paste(remedy, environment: browser) } }
         let rest = try doctor(exits: 1).standardOutput.split(separator: "\n")
         let problems = rest.filter { $0.hasPrefix("PROBLEM") }
@@ -24,7 +24,7 @@ extension `A hint is a command that works` {
         try home.run(["token", "--account", alice, "--force-refresh"])
     }
 
-    /// What was found is its result, whatever the exit status.
+    /// The findings are the result, whatever the exit status.
     func doctor(_ words: [String] = [], exits status: Int32) throws -> ChildProcess.Outcome {
         let outcome = try ChildProcess(Home.program, ["doctor"] + words, environment: home.environment).run()
         #expect(outcome.exitStatus == status, "\(outcome.standardOutput)")
@@ -61,7 +61,7 @@ extension `A hint is a command that works` {
         try home.run(["doctor"])
     }
 
-    @Test func `What doctor has not looked at, it looks at`() throws {
+    @Test func `Checks that doctor skipped run with its remedy`() throws {
         let tenant = try tenant()
         defer { tenant.provider.stop() }
         let checks = try home.json(["doctor", "--json"]).object?["checks"]?.array

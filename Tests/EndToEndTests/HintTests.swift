@@ -125,7 +125,7 @@ import Testing
 
     // MARK: Signing in
 
-    @Test func `Where nobody can paste, the two halves are the hint`() throws {
+    @Test func `Without a way to paste, the hint is the sign-in in two steps`() throws {
         let tenant = try tenant(.object(JSONObject()))
         for more in [[], ["--group", "Elsewhere"]] {
             let said = try home.run(["login", "--type", "Tasks"] + more, exits: 4).standardError
@@ -156,7 +156,8 @@ import Testing
             #expect(url.contains(part), "\(part)")
         }
         try paste(halves[1], answer: try tenant.redirect(from: url, user: DemoTenant.bob) + "\n")
-        // Whom the provider is offered because he is known is found out again, and is not asked for.
+        // A user name that is sent to the provider only because the user is known is found out again, and is not
+        // asked for.
         let plain = try home.run(login + ["--flow", "code"], exits: 4).standardError
         #expect(plain.contains("login_hint=bob%40example.com"))
         #expect(
@@ -164,7 +165,7 @@ import Testing
                 "credmgr login --type Tasks --policy b2c_1_edit_profile --flow code --print-url && "))
     }
 
-    @Test func `Who finishes a sign-in is told the command that began it`() throws {
+    @Test func `The end of a sign-in names the command that began it`() throws {
         let provider = try ScriptedProvider { $0.token = .json(400, ["error": "invalid_grant"]) }
         try home.run(["types", "add", "Work", "--issuer", provider.base, "--client-id", "c", "--scope", "api"])
         try home.run(["types", "set", "Work", "flow=device"])
@@ -178,7 +179,7 @@ import Testing
         try paste("\(line) --print-url")
     }
 
-    @Test func `Whom the password flow is for stays in its hint`() throws {
+    @Test func `The user name of the password flow stays in its hint`() throws {
         let provider = try ScriptedProvider { $0.token = .json(400, ["error": "interaction_required"]) }
         try home.run(["types", "add", "Work", "--issuer", provider.base, "--client-id", "c", "--scope", "api"])
         try home.run(["types", "set", "Work", "flow=password"])
@@ -192,7 +193,7 @@ import Testing
         #expect(provider.forms.last { $0["grant_type"] == "password" }?["username"] == "ada b")
     }
 
-    @Test func `Who was signed in by another flow than the type's is signed in so again`() throws {
+    @Test func `An account from another flow than the type's signs in with that flow again`() throws {
         let provider = try ScriptedProvider {
             $0.token = .json(
                 200, ["access_token": "at", "token_type": "Bearer", "expires_in": 60, "refresh_token": "rt"])
@@ -222,7 +223,7 @@ import Testing
         #expect(try follow(["login", "--complete", stray], exits: 7) == "credmgr login --type Tasks --print-url")
     }
 
-    @Test func `Who has to sign in again, signs in again`() throws {
+    @Test func `An account that must sign in again gets a hint that signs it in`() throws {
         let tenant = try tenant()
         let alice = try signIn(["--group", "Elsewhere"])
         tenant.provider.revokeRefreshTokens()
@@ -330,7 +331,7 @@ import Testing
         try paste(try command(in: known))
     }
 
-    @Test func `Accounts of several types, where a default would not help`() throws {
+    @Test func `Accounts of several types, if a default would not help`() throws {
         let tenant = try tenant()
         try signIn()
         try tenant.define(at: home)
@@ -358,7 +359,7 @@ import Testing
         defer { tenant.provider.stop() }
         let alice = try signIn()
         let said = try home.run(["logout"], exits: 2).standardError
-        // What it lists is what can be named.
+        // The accounts that the command lists can be named.
         let list = try paste(try command(in: said)).standardOutput
         #expect(list.contains(alice))
         try home.run(["logout", "--account", alice])
@@ -375,7 +376,7 @@ import Testing
         #expect(try home.json(["accounts", "--json"]) == [])
     }
 
-    @Test func `Where a token may not go`() throws {
+    @Test func `The hint for a token with a forbidden destination`() throws {
         let tenant = try tenant()
         defer { tenant.provider.stop() }
         try signIn()

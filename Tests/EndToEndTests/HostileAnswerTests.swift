@@ -4,7 +4,7 @@ import LoopbackHTTP
 import StrictJSON
 import Testing
 
-/// What the adapter `oauth2` makes of bad answers, with the real program.
+/// The reaction of the adapter `oauth2` to bad answers, with the real program.
 @Suite struct `Bad answers of any provider` {
     private let home: Home
 
@@ -15,7 +15,7 @@ import Testing
             ["types", "add", "Work", "--issuer", provider.base, "--client-id", "app", "--scope", scope] + more)
     }
 
-    /// What the records and the store hold, but for locks and the log of events.
+    /// The contents of the records and the store, without locks and the log of events.
     private var kept: [String: Data] {
         home.files.filter { $0.key.contains("/accounts/") || $0.key.hasSuffix("/store.v1") }
     }
@@ -29,7 +29,7 @@ import Testing
     // MARK: Token replies
 
     @Test(arguments: HostileReply.all)
-    func `A hostile token reply signs nobody in, and loses nobody`(reply: HostileReply) throws {
+    func `A hostile token reply signs no user in, and removes no account`(reply: HostileReply) throws {
         let provider = try ScriptedProvider(), hostile = ServerResponse.text(200, reply.body)
         let good = ScriptedProvider.Script().token
         try define(provider)
@@ -81,7 +81,7 @@ import Testing
     ].map { BadUserInfo(kind: $0.0, answer: $0.1, status: $0.2) }
 
     @Test(arguments: badUserInfo)
-    func `Userinfo that does not tell who it is signs nobody in, unless the person is named`(bad: BadUserInfo)
+    func `Userinfo without an identity signs no user in, unless the user is named`(bad: BadUserInfo)
         throws
     {
         let provider = try ScriptedProvider { $0.userInfo = bad.answer }
@@ -108,7 +108,7 @@ import Testing
         #expect(try home.json(["accounts", "--json"]).array?.first?.object?["subject"] == "default")
     }
 
-    @Test func `Userinfo about somebody else than the id token is exit 7, and nothing is stored`() throws {
+    @Test func `Userinfo about a different user than the ID token is exit 7, and no account is stored`() throws {
         let provider = try ScriptedProvider {
             $0.idTokenSubject = "ada"
             $0.userInfo = .json(200, ["sub": "eve", "preferred_username": "eve@example.test"])
@@ -148,7 +148,7 @@ import Testing
             (["authorization_endpoint": "javascript:alert(1)"], 7), (["token_endpoint": "file:///etc/passwd"], 7),
             (["token_endpoint": ["https://evil.example/token"]], 7),
         ] as [(JSONValue, Int32)])
-    func `Metadata that points elsewhere is refused before anybody is sent anywhere`(
+    func `Metadata with foreign endpoints is refused before the user is sent to a URL`(
         changes: JSONValue, status: Int32
     ) throws {
         let provider = try ScriptedProvider()
@@ -169,7 +169,7 @@ import Testing
         "registration_endpoint", "end_session_endpoint", "introspection_endpoint", "revocation_endpoint",
         "device_authorization_endpoint", "pushed_authorization_request_endpoint",
     ])
-    func `An endpoint that nobody asks stops no sign-in, and is named where it is asked`(name: String) throws {
+    func `An invalid endpoint stops no sign-in without it, and is named if it is used`(name: String) throws {
         for value in ["", "/relative", "http://evil.example/x", "https://op.example/#/x"] as [JSONValue] {
             let home = try Home()
             let provider = try ScriptedProvider { $0.metadata[name] = value }
@@ -185,7 +185,7 @@ import Testing
         }
     }
 
-    @Test func `Keys that are elsewhere stop the sign-in that needs them`() throws {
+    @Test func `Keys at a foreign address stop the sign-in that needs them`() throws {
         let provider = try ScriptedProvider { $0.metadata["jwks_uri"] = "http://169.254.169.254/keys" }
         try home.run(["types", "add", "Other", "--issuer", provider.base, "--client-id", "app"], exits: 7)
         try define(provider, scope: "openid")

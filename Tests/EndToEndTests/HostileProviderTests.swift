@@ -5,13 +5,13 @@ import StrictJSON
 import Testing
 
 @Suite struct `A provider in trouble, or worse` {
-    /// What the records and the store hold, but for locks and the log of events.
+    /// The contents of the records and the store, without locks and the log of events.
     private func kept(_ home: Home) -> [String: Data] {
         home.files.filter { $0.key.contains("/accounts/") || $0.key.hasSuffix("/store.v1") }
     }
 
     @Test(arguments: HostileReply.all)
-    func `A hostile reply signs nobody in`(reply: HostileReply) throws {
+    func `A hostile reply signs no user in`(reply: HostileReply) throws {
         let home = try Home(), tenant = try DemoTenant()
         try tenant.define(at: home)
         let url = try home.run(["login", "--type", DemoTenant.typeName, "--print-url"]).line
@@ -70,7 +70,7 @@ import Testing
         try home.run(["token", "--force-refresh"], exits: fault == .issuer ? 4 : 0)
     }
 
-    @Test func `A key that nobody knows is refused`() throws {
+    @Test func `An unknown key is refused`() throws {
         let home = try Home(), tenant = try DemoTenant()
         try tenant.signIn(at: home)
         tenant.provider.change { $0.unknownKid = true }
@@ -135,7 +135,7 @@ import Testing
         try tenant.signIn(at: home)
         let token = try home.run(["token"]).line
         tenant.provider.stop()
-        // What is demanded on the command line is had or is not: DemandedValidityTests.
+        // A demand on the command line is met or fails: DemandedValidityTests.
         try home.write(#"{"min_valid": 7200}"#, to: "config/credmgr/config.json")
         let outcome = try home.run(["token"])
         #expect(outcome.line == token)

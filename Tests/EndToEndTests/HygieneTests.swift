@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What other processes and other users could get hold of while the program runs.
+/// The secrets that other processes and other users could get hold of while the program runs.
 @Suite(.needs(.tracing)) struct HygieneTests {
     private static let passphrase = "canary passphrase of a file 5Tr1"
     private static let clientSecret = "canary-client-secret-4Wd6"
@@ -16,8 +16,8 @@ import Testing
         var environment: [String: String] = [:]
     }
 
-    /// Every command that a secret goes through: those that sign in, give tokens, keep, move and forget them, and the
-    /// helpers of other programs. What the user names by option lies in another folder, `elsewhere`.
+    /// Every command that a secret goes through: those that sign in, give tokens, keep, move and forget them, and
+    /// the helpers of other programs. Files that the user names by option lie in another folder, `elsewhere`.
     private static func calls(
         _ tenant: DemoTenant, redirect: String, _ elsewhere: TemporaryFolder
     ) throws -> [Call] {
@@ -37,7 +37,7 @@ import Testing
             Call(words: ["token", "--output", elsewhere.path + "/token"]), Call(words: ["claims"]),
             Call(words: ["request", "POST", "/tasks", "--form", "task=milk"]),
             Call(words: ["exec", "--", "/bin/true"]), Call(words: ["accounts", "--json"]), Call(words: ["doctor"]),
-            // What other programs ask.
+            // The requests of other programs.
             Call(
                 words: ["git-credential", "get"],
                 input: "protocol=http\nhost=\(tenant.base.dropFirst("http://".count))\n\n"),
@@ -124,7 +124,7 @@ import Testing
         #expect(opens.count > 500)
         for line in opens {
             #expect(line.contains("O_CLOEXEC"), "\(line)")
-            // What people write themselves may be a link of theirs.
+            // A path that users write themselves may be a link of theirs.
             if line.contains("/config/credmgr/") { continue }
             // The folder that the user's own variable names may be a link; what is below it is not.
             let isBase = line.contains("openat(AT_FDCWD") && line.contains("O_DIRECTORY")

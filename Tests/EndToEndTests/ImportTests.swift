@@ -29,7 +29,7 @@ import Testing
         #expect(try home.run(["types"]).standardOutput.contains("B2C_Acccount  azure-b2c"))
     }
 
-    @Test func `The name keeps its three c's, and two are somebody else`() throws {
+    @Test func `The name keeps its three c's, and the name with two is another type`() throws {
         let home = try Home()
         let file = try home.write(AppSettings(base: nowhere).plist, to: "settings.plist")
         try home.run(["types", "import", file])
@@ -111,7 +111,7 @@ import Testing
         #expect(types.array?.first?.object?["client_id"]?.string == DemoTenant.clientID)
     }
 
-    @Test func `An unknown key of a plist is reported by the import, and an error where it is looked up`() throws {
+    @Test func `An unknown key of a plist is reported by the import, and an error in a lookup`() throws {
         let home = try Home()
         var settings = AppSettings(base: nowhere)
         settings["keychian"] = .text("other")

@@ -35,15 +35,15 @@ import Testing
         let title: String
         let error: String
         let hint: String
-        /// What `doctor` says that it found, by how many.
+        /// The message of `doctor` about its findings, by their number.
         let found: [Int: String]
         let heading: String
         /// Of the help.
         let usage: String
         let options: String
-        /// What is wrong in the second line of a file.
+        /// The message about the fault in the second line of a file.
         let fault: String
-        /// What became of a key of an app's settings.
+        /// The message about the fate of a key of an app's settings.
         let imported: String
         var testDescription: String { code }
 
@@ -109,7 +109,7 @@ import Testing
         #expect(page.contains("<h1>\(language.title)</h1>"), "\(page)")
         #expect(page.contains("<html lang=\"\(language.page)\">"))
 
-        // What programs read is what it is without a language.
+        // Output that programs read is the same as without a language.
         for words in [
             ["accounts"], ["accounts", "--json"], ["token", "--type", "Tasks"], ["types", "--json"],
             ["token", "--type", "Taskss", "--json"],
@@ -127,7 +127,7 @@ import Testing
             for number in 1...count { try home.write("", to: "data/credmgr/open\(number)", mode: 0o644) }
             let found = try run(["doctor"], in: own)
             #expect(found.standardError.contains(text), "\(found.standardOutput)\(found.standardError)")
-            // What it found is standard output, which is no terminal here.
+            // The findings are standard output, which is no terminal here.
             #expect(found.standardOutput.contains("PROBLEM  files: others can open "))
         }
     }
@@ -153,7 +153,7 @@ import Testing
         #expect(columns[1][place...].starts(with: "file".unicodeScalars), "\(shown)")
     }
 
-    /// What the program shows on a terminal.
+    /// The output of the program on a terminal.
     private func onTerminal(_ words: [String], in language: Language) throws -> String {
         try ChildProcess(
             "python3",
@@ -166,7 +166,7 @@ import Testing
     }
 
     @Test(arguments: Language.all)
-    func `what is wrong in a file, and what became of its keys`(_ language: Language) throws {
+    func `errors in a file, and the results of its keys`(_ language: Language) throws {
         let own = ["LANGUAGE": language.code]
         try home.write("{\n\"adapter\": oauth2}", to: "broken.json", mode: 0o600)
         let broken = try run(["types", "import", home.path + "/broken.json"], in: own)
@@ -186,7 +186,7 @@ import Testing
     }
 
     @Test(arguments: Language.all)
-    func `what people read of stores, presets and accounts`(_ language: Language) throws {
+    func `the texts about stores, presets and accounts`(_ language: Language) throws {
         try Self.tenant().signIn(at: home)
         for (words, english) in [
             (["store", "status"], ["usable", "does not protect against", "encrypted with"]),

@@ -36,7 +36,7 @@ import Testing
         return Set(lines.map { String($0.prefix { $0 != "=" }) })
     }
 
-    @Test func `None that would tell a secret reaches a library, and what users want stays`() throws {
+    @Test func `Variables that could reveal a secret reach no library, and the user's settings stay`() throws {
         let home = try Home()
         let wanted = ["SSL_CERT_FILE", "CURL_CA_BUNDLE", "https_proxy", "NO_PROXY", "OPENSSL_CONF", "LD_PRELOAD"]
         var given: [String: String] = [:]
@@ -75,7 +75,7 @@ import Testing
         let port = try #require(try server.line())
         let log = home.path + "/keys"
         let variables = ["SSLKEYLOGFILE": log, "CURL_CA_BUNDLE": certificate]
-        // What any other program does.
+        // The behaviour of any other program.
         _ = try ChildProcess(
             "curl", ["-s", "--cacert", certificate, "https://127.0.0.1:\(port)/"],
             environment: variables.merging(["PATH": "/usr/bin:/bin"]) { $1 }

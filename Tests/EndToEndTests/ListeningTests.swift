@@ -65,7 +65,7 @@ import Testing
         #expect(!remote.standardError.contains("may be pasted"))
     }
 
-    @Test func `Over SSH without a display another device signs in, where the provider has that`() throws {
+    @Test func `Over SSH without a display another device signs in, if the provider supports it`() throws {
         let provider = try ScriptedProvider()
         try home.run(["types", "add", "Far", "--issuer", provider.base, "--client-id", "app", "--scope", "api"])
         let ssh = ["SSH_CONNECTION": "192.0.2.1 50000 192.0.2.9 22"]
@@ -78,8 +78,7 @@ import Testing
         #expect(code.standardError.contains("ssh -N -L ") && !code.standardError.contains("did not start"))
     }
 
-    @Test func `The out-of-band redirect of the seeds gives way to the loopback, where that is registered`() throws
-    {
+    @Test func `The out-of-band redirect of the seeds is replaced by localhost, if that is registered`() throws {
         let tenant = try tenant("urn:ietf:wg:oauth:2.0:oob")
         let browser = try Browser(in: home)
         let done = try home.run(["login", "--type", "Tasks"], environment: browser.environment)
@@ -91,7 +90,7 @@ import Testing
         #expect(tenant.provider.counters.tokenRequests == 1)
     }
 
-    @Test func `Where the loopback is not registered the address is asked for`() throws {
+    @Test func `Without localhost among the redirect URIs the address is requested`() throws {
         let tenant = try DemoTenant(redirectURIs: ["urn:ietf:wg:oauth:2.0:oob"])
         try tenant.definePolicies(at: home)
         let browser = try Browser(in: home)

@@ -28,7 +28,7 @@ import Testing
         return line.dropFirst("credmgr: hint: credmgr ".count).split(separator: " ").map(String.init)
     }
 
-    @Test func `The hint of a dead account signs its person in again, and nobody else`() throws {
+    @Test func `The hint of a dead account signs only its user in again`() throws {
         let first = try login(["login", "--type", "Tasks"], as: DemoTenant.alice).line
         let alice = String(first.prefix { $0 != "\t" })
         let second = try login(["login", "--type", "Tasks"], as: DemoTenant.bob).line
@@ -70,7 +70,7 @@ import Testing
         try home.run(words)
     }
 
-    @Test func `The two halves know whom they are for`() throws {
+    @Test func `Both steps of a sign-in know the expected user`() throws {
         let alice = try login(["login", "--type", "Tasks"], as: DemoTenant.alice).line.prefix { $0 != "\t" }
         let url = try home.run(["login", "--account", String(alice), "--print-url"]).line
         #expect(url.contains("login_hint=alice%40example.com"))
@@ -80,7 +80,7 @@ import Testing
         #expect(try home.json(["accounts", "--json"]).array?.count == 1)
     }
 
-    @Test func `Where somebody else came back, the sign-in again is for the same policy`() throws {
+    @Test func `After a sign-in by a different user, the next attempt uses the same policy`() throws {
         let first = try login(["login", "--type", "Tasks"], as: DemoTenant.alice).line
         let alice = String(first.prefix { $0 != "\t" })
         let asked = ["login", "--account", alice, "--policy", "edit", "--param", "ui_locales=de"]
@@ -88,7 +88,7 @@ import Testing
             "login", "--account", alice, "--policy", "b2c_1_edit_profile", "--prompt", "login", "--param",
             "ui_locales=de",
         ]
-        // What the provider was to ask did not help; asked twice it is refused.
+        // The option that the provider was given did not help; asked twice it is refused.
         for more in [[], ["--prompt", "select_account"]] {
             #expect(try hint(login(asked + more, as: DemoTenant.bob, exits: 7)) == wanted)
             let url = try home.run(asked + more + ["--print-url"]).line
@@ -114,7 +114,7 @@ import Testing
         try home.run(["login", "--account", "alice@example.com", "--new"], exits: 2)
     }
 
-    @Test func `A login hint that comes back as somebody else warns`() throws {
+    @Test func `A sign-in by a different user than the login hint warns`() throws {
         let warning = "bob@example.com has signed in, not alice@example.com of --login-hint"
         let words = ["login", "--type", "Tasks", "--login-hint", "alice@example.com"]
         #expect(try login(words, as: DemoTenant.bob).standardError.contains(warning))
@@ -156,7 +156,7 @@ import Testing
         try home.run(login + ["--param", "a=1", "--param", "a=2"], exits: 2)
     }
 
-    @Test func `If needed, nobody is asked while the account works`() throws {
+    @Test func `If needed, no user is asked while the account works`() throws {
         let needed = ["login", "--type", "Tasks", "--if-needed"]
         let first = try login(needed, as: DemoTenant.alice).line
         let requests = tenant.provider.counters
@@ -182,7 +182,7 @@ import Testing
             try login(needed + ["--json"], as: DemoTenant.alice).standardOutput.contains("\"alice@example.com\""))
     }
 
-    @Test func `A bridge for a dead account signs its person in, and nobody else`() throws {
+    @Test func `A bridge for a dead account signs only its user in`() throws {
         tenant.provider.change { $0.accessTokenLifetime = 1 }
         let alice = try login(["login", "--type", "Tasks"], as: DemoTenant.alice).line
         let end = try #require(try home.json(["accounts", "--json"]).array?.first?.object?["expires_on"]?.integer)

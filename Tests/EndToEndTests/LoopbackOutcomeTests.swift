@@ -5,7 +5,7 @@ import StrictJSON
 import TestSupport
 import Testing
 
-/// What the browser is given, and what it shows in the end.
+/// The pages that the browser is given, and the page that it shows in the end.
 @Suite struct `The browser at a sign-in` {
     private let home: Home
     private let tenant: DemoTenant
@@ -16,14 +16,14 @@ import Testing
         try tenant.definePolicies(at: home, ["redirect_uri": "http://localhost"])
     }
 
-    @Test func `It shows who is signed in, once that is so`() throws {
+    @Test func `It shows the signed-in user, after the sign-in is complete`() throws {
         let browser = try PageReader(in: home)
         try home.run(["login", "--type", "Tasks"], environment: ["BROWSER": browser.path])
         let page = try browser.page()
         #expect(page.contains("<h1>credmgr: alice@example.com is signed in to Tasks</h1>"), "\(page)")
     }
 
-    @Test func `It shows what went wrong after the redirect`() throws {
+    @Test func `It shows the error after the redirect`() throws {
         let browser = try PageReader(in: home, changing: "s/code=/code=x/")
         let outcome = try home.run(["login", "--type", "Tasks"], environment: ["BROWSER": browser.path], exits: 4)
         let page = try browser.page()

@@ -20,7 +20,7 @@ struct `Mail programs with a token` {
     }
 
     @Test(arguments: ["XOAUTH2", "OAUTHBEARER"])
-    func `IMAP and submission let in by either mechanism, and nobody else`(_ mechanism: String) throws {
+    func `IMAP and submission accept only the user, by either mechanism`(_ mechanism: String) throws {
         func curl(_ token: String, exits status: Int32) throws {
             try scene.run(
                 [
@@ -43,7 +43,7 @@ struct `Mail programs with a token` {
         ProgramVersion.tell("Dovecot", environment)
     }
 
-    @Test func `the initial response of XOAUTH2 is what Dovecot wants`() throws {
+    @Test func `the initial response of XOAUTH2 has the form that Dovecot requires`() throws {
         let response = try scene.home.run(["token", "--format", "xoauth2"]).line
         let said = try scene.run(
             [
@@ -63,7 +63,7 @@ struct `Mail programs with a token` {
         #expect(dovecot.delivered.contains("Subject: by msmtp"))
     }
 
-    @Test func `mbsync fetches what is in the mailbox`() throws {
+    @Test func `mbsync fetches the messages of the mailbox`() throws {
         try mail.receive("there")
         try setUp("mbsync", dovecot.imaps)
         let file = "config/isyncrc", own = scene.home.text(of: file) ?? scene.home.text(of: ".mbsyncrc") ?? ""
@@ -110,7 +110,7 @@ struct `Mail programs with a token` {
         #expect(dovecot.delivered.contains("Subject: by mutt"))
     }
 
-    @Test func `setup fails where the mail server lets nobody in`() throws {
+    @Test func `setup fails if the mail server accepts no sign-in`() throws {
         try scene.home.write("defaults\ntls_trust_file \(dovecot.certificate)\n", to: "config/msmtp/config")
         let trust =
             "set ssl_ca_certificates_file=\"\(dovecot.certificate)\" certificate_file=\"\(dovecot.certificate)\"\n"

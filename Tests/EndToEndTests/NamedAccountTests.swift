@@ -3,7 +3,8 @@ import StrictJSON
 import TestSupport
 import Testing
 
-/// What is said of one account holds for that one, and what is gone is not taken for what never was.
+/// Messages about one account hold for that account, and an account that is gone is not taken for one that never
+/// was.
 @Suite struct `Accounts that are named` {
     private let home: Home
     private let tenant: DemoTenant
@@ -14,7 +15,7 @@ import Testing
         home.path + "/data/credmgr/groups/\(group)/accounts/\(account)"
     }
 
-    @Test func `Not all are forgotten where one is named`() throws {
+    @Test func `Not all accounts are removed if one is named`() throws {
         let alice = try tenant.signIn(at: home)
         let bob = try tenant.signIn(DemoTenant.bob, at: home)
         for name in [alice, "nobody@example.com"] {
@@ -24,7 +25,7 @@ import Testing
         for id in [alice, bob] { #expect(FileManager.default.fileExists(atPath: file(of: id))) }
     }
 
-    @Test func `A name whose record is lost is not one that nobody has`() throws {
+    @Test func `The name of a lost record is not an unknown name`() throws {
         try tenant.signIn(at: home)
         let bob = try tenant.signIn(DemoTenant.bob, at: home)
         try FileManager.default.removeItem(atPath: file(of: bob))
@@ -36,7 +37,7 @@ import Testing
         try home.run(["token", "--account", DemoTenant.alice.email, "--type", DemoTenant.typeName])
     }
 
-    @Test func `A group whose records are gone is not one without accounts`() throws {
+    @Test func `A group with lost records is not one without accounts`() throws {
         let alice = try tenant.signIn(at: home), bob = try tenant.signIn(DemoTenant.bob, at: home)
         try home.run(["label", bob, "the second"])
         try FileManager.default.removeItem(atPath: (file(of: alice) as NSString).deletingLastPathComponent)
@@ -72,7 +73,7 @@ import Testing
         #expect(listed.first?.object?["default"] == true)
     }
 
-    @Test func `Where a name fits several, what is said to do does it`() throws {
+    @Test func `If a name fits several accounts, the suggested command works`() throws {
         let alice = try tenant.signIn(at: home)
         try home.run(["types", "set", DemoTenant.typeName, "keychain_group=other"])
         let other = try tenant.signIn(at: home)
@@ -124,7 +125,7 @@ import Testing
         }
     }
 
-    @Test func `What stands in an imported definition is reported, and nothing else`() throws {
+    @Test func `Only the keys of an imported definition are reported`() throws {
         let path = try home.write(
             #"{"client_id": "c", "issuer": "https://login.example.com"}"#, to: "Plain.json")
         #expect(

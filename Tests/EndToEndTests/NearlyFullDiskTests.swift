@@ -6,7 +6,7 @@ import Testing
 
 /// A disk on which little is left: what is asked for works, or is refused before anything is sent; nothing is lost.
 @Suite struct `A disk that is nearly full` {
-    /// What a command did with so much left.
+    /// The result of a command with so much space left.
     private struct Result {
         let left: Int, command: String, status: Int, output: String, error: String
     }
@@ -34,7 +34,7 @@ import Testing
         """
 
     @Test(.needs(.namespaces), .timeLimit(.minutes(10)))
-    func `What is refused says why, and nothing is lost`() throws {
+    func `Each refusal has its reason, and no data is lost`() throws {
         let home = try Home(["CREDMGR_STORE": "file"]), tenant = try DemoTenant()
         defer { tenant.provider.stop() }
         try tenant.definePolicies(at: home, ["redirect_uri": "http://localhost"])

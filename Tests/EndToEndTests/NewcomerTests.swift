@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What somebody reads who has a server's URL and a client id, and slips.
+/// The messages for a newcomer who has a server's URL and a client ID, and makes a mistake.
 @Suite struct `A newcomer's slips` {
     private let home: Home
 
@@ -15,7 +15,7 @@ import Testing
         return error
     }
 
-    @Test func `What is missing is called by its option`() throws {
+    @Test func `A missing value is reported by its option`() throws {
         let error = try said(["types", "add", "Work", "--issuer", "https://login.example.com"], exits: 2)
         #expect(error.contains("error: --client-id is missing\n") && error.contains("--register"))
         let bare = try said(
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test func `A wrong secret is exit 2 and says what to check`() throws {
+    @Test func `A wrong secret is exit 2 and names the setting to check`() throws {
         let redirect = "http://127.0.0.1:\(try freePort())/callback"
         var settings = Glewlwyd.Settings()
         settings.redirectURIs = [redirect]
@@ -81,7 +81,7 @@ import Testing
 
     // MARK: What the hint says helps when it is typed
 
-    @Test func `Without a type the hint is what comes next`() throws {
+    @Test func `Without a type the hint is the next step`() throws {
         for words in [["token"], ["login"]] {
             #expect(
                 try said(words, exits: words == ["login"] ? 2 : 3)
@@ -140,7 +140,7 @@ import Testing
         #expect(try !complete(DemoTenant.alice).contains("default"))
     }
 
-    @Test func `An import that takes nothing says of nothing where it is kept`() throws {
+    @Test func `An empty import reports no storage location`() throws {
         let tenant = try DemoTenant()
         try tenant.signIn(at: home)
         let passphrase = try home.write("a passphrase\n", to: "outside/passphrase")
@@ -151,7 +151,7 @@ import Testing
         #expect(again.contains("signed in here already") && !again.contains("is kept in"))
     }
 
-    @Test func `A wrong passphrase is told with where it came from`() throws {
+    @Test func `A wrong passphrase is reported with its source`() throws {
         let tenant = try DemoTenant()
         let right = try home.write("right one\n", to: "outside/right")
         let wrong = try home.write("wrong one\n", to: "outside/wrong")
@@ -178,7 +178,7 @@ import Testing
         #expect(try !home.run(["doctor"]).standardOutput.contains("programs: \(helper)"))
     }
 
-    @Test(.needs(.namespaces)) func `a home that is mounted read-only is told of with what helps`() throws {
+    @Test(.needs(.namespaces)) func `a home that is mounted read-only is reported with the remedy`() throws {
         let folder = home.path + "/config"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         let script =

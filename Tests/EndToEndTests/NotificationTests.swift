@@ -77,7 +77,7 @@ struct NotificationTests {
         #expect(try shown.count == 1)
     }
 
-    @Test func `nothing is told where it is turned off, and nothing fails without a bus`() throws {
+    @Test func `no notification is sent if it is disabled, and no command fails without a bus`() throws {
         try endSignIn()
         #expect(try home.run(["notify"]).standardError.isEmpty)
         let desktop = try desktop(), bus = ["DBUS_SESSION_BUS_ADDRESS": desktop.busAddress]

@@ -91,7 +91,7 @@ import Testing
         #expect(try home.run(["types", "remove", "Work"]).standardError.contains("is registered no more"))
     }
 
-    @Test func `A name that is taken registers nobody`() throws {
+    @Test func `A name that is taken registers no user`() throws {
         let server = try glewlwyd()
         try home.run(["types", "add", "Work", "--issuer", server.issuer, "--client-id", "native"])
         try home.run(["types", "add", "Work", "--issuer", server.issuer, "--register"], exits: 2)

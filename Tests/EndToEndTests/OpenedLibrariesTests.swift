@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What packagers learn from the program about the libraries that it opens.
+/// The facts that packagers learn from the program about the libraries that it opens.
 @Suite struct OpenedLibrariesTests {
     @Test func `Every library that is opened stands in the program's note, and no other`() throws {
         let sources = String(#filePath.split(separator: "/Tests/")[0]) + "/Sources"

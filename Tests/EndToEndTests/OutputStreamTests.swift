@@ -50,7 +50,7 @@ import Testing
         #expect(child.exitStatus == 128 + SIGXFSZ, "\(child.standardError)")
     }
 
-    @Test(.needs(.root)) func `A token's file that is mounted by itself is refused with what helps`() throws {
+    @Test(.needs(.root)) func `A token file that is a mount point is refused with the remedy`() throws {
         let home = try Home(), tenant = try DemoTenant()
         try tenant.signIn(at: home)
         let script = """

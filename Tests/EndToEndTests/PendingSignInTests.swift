@@ -10,7 +10,7 @@ import Testing
 
     /// Each call goes through the whole file store, which takes a debug build a while.
     @Test(arguments: [("file", 100), ("secret-service", 300)])
-    func `are in nobody's way`(store: String, count: Int) throws {
+    func `do not slow down other commands`(store: String, count: Int) throws {
         let keyring = store == "file" ? nil : try PrivateKeyring()
         defer { keyring?.stop() }
         let home = try Home(keyring.map { ["DBUS_SESSION_BUS_ADDRESS": $0.busAddress] } ?? [:])

@@ -5,8 +5,8 @@ import Testing
 
 /// When plugins end: with the command that runs them, with the worker that does, and with all that they started.
 @Suite struct PluginEndTests {
-    /// A plugin that signs in, and hangs when it is to refresh, or at `begin` where it is told to. What it starts in a
-    /// session of its own is left alone by the signals of the terminal.
+    /// A plugin that signs in, and hangs when it is to refresh, or at `begin` where it is told to. The signals of
+    /// the terminal do not reach a process that it starts in a session of its own.
     private static func plugin(hangsAt operation: String) -> String {
         """
         case $request in

@@ -108,7 +108,7 @@ import Testing
         #expect(try home.json(["accounts", "--json"]) == [])
     }
 
-    @Test func `A question of a plugin says on the terminal whose it is`() throws {
+    @Test func `A plugin's question names the plugin on the terminal`() throws {
         let home = try Home(["CREDMGR_STORE": "file"])
         try home.install(example: "static-token")
         try home.run([
@@ -190,7 +190,7 @@ import Testing
         try home.run(["adapters", "test", name], exits: 2)
     }
 
-    @Test func `A preset makes a type, and says what is missing`() throws {
+    @Test func `A preset makes a type, and names the missing values`() throws {
         let home = try Home()
         let failed = try home.run(["types", "add", "S", "--preset", "keycloak", "--client-id", "c"], exits: 2)
         #expect(failed.standardError.contains("--set url=https://sso.example.com --set realm=staff"))
@@ -201,7 +201,7 @@ import Testing
         let type = try home.json(["types", "show", "S", "--json"]).object
         #expect(type?["issuer"] == "https://sso.example.com/realms/r")
         #expect(type?["scope"] == "openid")
-        // What the options replace needs no value.
+        // A variable that the options replace needs no value.
         try home.run([
             "types", "add", "T", "--preset", "okta", "--client-id", "c", "--issuer", "https://login.example.com",
         ])

@@ -3,7 +3,7 @@ import Testing
 
 /// The table of docs/other-programs.md, whose versions `scripts/program-table` writes.
 @Suite struct `The table of other programs` {
-    @Test func `names each program of the run, and each row has what was run and a version`() throws {
+    @Test func `names each program of the run, and each row has its test and a version`() throws {
         let page = try String(
             contentsOf: URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
                 .deletingLastPathComponent().appendingPathComponent("docs/other-programs.md"), encoding: .utf8)

@@ -60,7 +60,7 @@ import Testing
 
     @Test func `A broken plugin fails check by check, with exit 1`() throws {
         try home.install(plugin: "echo \"$request\" >&2; exit 3")
-        // What was found is the result, failures too.
+        // The findings are the result, failures too.
         let text = try ChildProcess(Home.program, ["adapters", "test", "canned"], environment: home.environment)
             .run()
         #expect(text.exitStatus == 1)

@@ -158,7 +158,7 @@ import Testing
     }
 
     @Test(arguments: ["refresh_expires_in", "refresh_token_expires_in"], [0, -1] as [Int64])
-    func `A refresh token whose lifetime is 0 does not end`(member: String, seconds: Int64) throws {
+    func `A refresh token with a lifetime of 0 does not expire`(member: String, seconds: Int64) throws {
         let home = try Home(), provider = try ScriptedProvider { $0.rotation = .keeps }
         try home.run(["types", "add", "Work", "--issuer", provider.base, "--client-id", "app", "--scope", "openid"])
         try provider.signIn(at: home)
@@ -168,7 +168,8 @@ import Testing
         #expect(account["refresh_expires_at"] == .null || account["refresh_expires_at"] == nil)
     }
 
-    @Test(arguments: [400, 200, 401]) func `An error that repeats what was sent shows no secret`(status: Int) throws
+    @Test(arguments: [400, 200, 401]) func `An error with an echo of the request shows no secret`(status: Int)
+        throws
     {
         let home = try Home(), provider = try ScriptedProvider { $0.rotation = .keeps }
         let secret = "a-secret+of/the client"

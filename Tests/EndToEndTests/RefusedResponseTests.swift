@@ -75,7 +75,8 @@ import Testing
         Shape("an ID token that is none", exits: 7, members: ["id_token": "a.b.c"]),
     ]
 
-    /// What a sound response of a provider that does not rotate looks like with these members, and nothing is kept of it.
+    /// The shapes that a sound response of a provider without rotation has with these members, and that are not
+    /// kept.
     static let dropped: [Shape] = [
         Shape("an echo of the token that was sent", exits: 0, text: { $0 }),
         Shape(
@@ -122,7 +123,7 @@ import Testing
         #expect(Set(provider.sentTokens).count == provider.sentTokens.count, "a token was sent twice")
     }
 
-    @Test func `What is no new refresh token takes the place of none`() throws {
+    @Test func `An invalid new refresh token does not replace the old one`() throws {
         let (home, provider) = try provider(.keeps)
         for shape in Self.dropped {
             provider.change { $0.refresh = shape.response }
@@ -177,7 +178,7 @@ import Testing
         try home.run(["token", "--force-refresh"])
     }
 
-    @Test func `A refused pending token falls back on the older one where the provider takes that`() throws {
+    @Test func `A refused pending token falls back on the older one if the provider accepts that`() throws {
         let (home, provider) = try provider(.keeps)
         // The first refresh shows that the provider does not rotate.
         try home.run(["token", "--force-refresh"])

@@ -40,7 +40,7 @@ import Testing
         #expect(gave("/git/tiny.git/info/refs?service=git-upload-pack", "Basic"))
     }
 
-    @Test func `Bazel's helper is proven by a request with what it gives`() throws {
+    @Test func `Bazel's helper is proven by a request with its headers`() throws {
         try setUp("bazel")
         #expect(registries.requests.contains("GET /credmgr-setup-proof 404 Bearer"))
     }
@@ -211,7 +211,7 @@ import Testing
         #expect(left.standardOutput == "NAME\nother\n")
     }
 
-    @Test func `setup fails where the server lets the program in no more than before`() throws {
+    @Test func `setup fails if the server gives the program no more access than before`() throws {
         let stranger = try Registries(token: "another")
         let trusting = scene.environment(trusting: stranger.certificate)
         let configuration = scene.home.text(of: "config/credmgr/config.json")

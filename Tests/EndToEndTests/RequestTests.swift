@@ -102,7 +102,7 @@ import Testing
         #expect(foreign.received.isEmpty)
     }
 
-    @Test func `What has a scheme is a URL or a mistake, never a path below the API`() throws {
+    @Test func `A text with a scheme is a URL or a mistake, never a path below the API`() throws {
         let home = try Home(), tenant = try DemoTenant()
         let service = try Service(redirectingTo: "https://u@evil.example/")
         var settings = AppSettings(base: tenant.base)

@@ -48,7 +48,8 @@ import Testing
         }
     }
 
-    @Test func `Metadata that is not where the challenge points is looked for at the well-known places`() throws {
+    @Test func `Metadata that is missing at the challenge's address is fetched from the well-known places`() throws
+    {
         try begin { _, base in Self.unauthorized("Bearer resource_metadata=\"\(base)/elsewhere\"") }
     }
 

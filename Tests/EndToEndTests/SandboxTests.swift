@@ -2,8 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What others of the same user can reach: a sandbox without our files, a container that shares the runtime folder,
-/// another user. Each home runs with a keyring of its own, that of a new user namespace.
+/// The secrets that others of the same user can reach: a sandbox without our files, a container that shares the
+/// runtime folder, another user. Each home runs with a keyring of its own, that of a new user namespace.
 @Suite(.needs(.namespaces))
 struct SandboxTests {
     /// A sandbox that sees no file of the user's, and no environment.

@@ -13,7 +13,7 @@ struct `With a real keyring` {
         return (try Home(["DBUS_SESSION_BUS_ADDRESS": keyring.busAddress]), keyring)
     }
 
-    /// What `secret-tool` finds by attributes.
+    /// The items that `secret-tool` finds by attributes.
     private func search(_ attributes: [String], _ keyring: PrivateKeyring) throws -> String {
         let outcome = try ChildProcess(
             "secret-tool", ["search", "--all"] + attributes, environment: keyring.environment
@@ -21,7 +21,7 @@ struct `With a real keyring` {
         return outcome.standardOutput + outcome.standardError
     }
 
-    @Test func `The newcomer's flow, and what the keyring holds of it`() throws {
+    @Test func `The newcomer's flow, and the contents of the keyring`() throws {
         let (home, keyring) = try desktop(), tenant = try DemoTenant()
         let id = try tenant.signIn(at: home)
         let account = try home.json(["accounts", "--json"]).array?.first?.object
@@ -58,7 +58,7 @@ struct `With a real keyring` {
         attributes.first { $0.hasPrefix("kind = ") }.map { String($0.dropFirst("kind = ".count)) } ?? ""
     }
 
-    @Test func `An account stays where it is, which a sign-in that names the other store says`() throws {
+    @Test func `An account stays in its store, and a sign-in that names the other store says so`() throws {
         let (home, keyring) = try desktop(), tenant = try DemoTenant()
         try tenant.signIn(at: home)
         let file = ["--store", "file"]
@@ -95,7 +95,7 @@ struct `With a real keyring` {
             _ = try run.value()
             return nil
         }
-        // Whatever happens, it goes on.
+        // The process continues in any case.
         let failure = Result { try meanwhile() }
         while !ended.flag.load(ordering: .acquiring) {
             kill(process, SIGCONT)
@@ -146,7 +146,7 @@ struct `With a real keyring` {
         #expect(account?["id"]?.string == id)
         #expect(account?["store"]?.string == "secret-service")
         #expect(try home.run(["store", "status"]).standardOutput.contains("secret-service: locked"))
-        // Who has a token needs no sign-in, though the keyring is locked.
+        // A user that has a token needs no sign-in, though the keyring is locked.
         let needed = ["login", "--type", DemoTenant.typeName, "--if-needed"], cached = ["CREDMGR_CACHE": "on"]
         try home.run(needed, environment: cached, exits: 5)
         try keyring.unlock()
@@ -173,7 +173,7 @@ struct `With a real keyring` {
         #expect(tenant.provider.counters.refreshes == 0)
     }
 
-    @Test func `An account whose store is gone keeps no other signed in, and the hint helps`() throws {
+    @Test func `An account with an unavailable store keeps no other from its sign-in, and the hint helps`() throws {
         let (home, keyring) = try desktop(), tenant = try DemoTenant()
         let alice = try tenant.signIn(at: home)
         try tenant.signIn(DemoTenant.bob, at: home, more: ["--store", "file"])

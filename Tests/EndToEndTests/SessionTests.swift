@@ -19,7 +19,7 @@ import Testing
         try tenant.signIn(at: home)
     }
 
-    @Test func `Nobody comes back from the browser: exit 6 after the time allowed`() throws {
+    @Test func `No redirect from the browser: exit 6 after the time allowed`() throws {
         let home = try Home(), tenant = try DemoTenant()
         try tenant.define(at: home, settings: AppSettings(base: tenant.base, redirectURI: "http://localhost"))
         let login = ["login", "--type", DemoTenant.typeName, "--timeout", "1"]
@@ -45,7 +45,7 @@ import Testing
         #expect(outcome.standardError.contains("cancelled"))
     }
 
-    @Test func `A program that guesses the port signs nobody in`() throws {
+    @Test func `A program that guesses the port signs no user in`() throws {
         let home = try Home(), tenant = try DemoTenant()
         try tenant.define(at: home, settings: AppSettings(base: tenant.base, redirectURI: "http://localhost"))
         let robot = try home.write(

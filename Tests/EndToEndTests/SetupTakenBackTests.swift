@@ -2,14 +2,14 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What `setup` has other programs do is taken back with the rest.
+/// The settings that `setup` makes through other programs are reverted with the rest.
 @Suite struct `What setup has had done is taken back` {
     private let home: Home
 
     init() throws { home = try Home() }
 
     @Test(.needs(Need("xdg-mime", isDemanded: true, isThere: ProgramScene.has("xdg-mime"))))
-    func `who opens redirects to a scheme`() throws {
+    func `the handler of redirects to a scheme`() throws {
         let own =
             "[Added Associations]\ntext/html=mine.desktop;\n\n[Default Applications]\ntext/html=mine.desktop\n"
         let file = "config/mimeapps.list", words = ["setup", "redirect-handler", "--scheme", "com.example.app"]
@@ -53,7 +53,7 @@ import Testing
         #expect(home.text(of: StandIn.unit) == nil)
     }
 
-    @Test func `a unit that was there before stays enabled where it is set up once more and that fails`() throws {
+    @Test func `an existing unit stays enabled if a second setup fails`() throws {
         let systemd = try StandIn(at: home)
         try home.run(["setup", "timer"], environment: systemd.environment)
         let failing = try StandIn(at: home, refuses: "enable")
@@ -62,7 +62,7 @@ import Testing
         #expect(home.text(of: StandIn.unit) != nil)
     }
 
-    @Test func `what is not taken back is told, with the command`() throws {
+    @Test func `a change that is not undone is reported, with the command`() throws {
         let systemd = try StandIn(at: home, refuses: "disable")
         try home.run(["setup", "timer"], environment: systemd.environment)
         let told = try home.run(["setup", "timer", "--undo"], environment: systemd.environment).standardError

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-// What somebody else has written in the place of what `setup` would write.
+// The entries of other programs in the place that `setup` would write to.
 extension `Setting other programs up` {
     // MARK: What is there already
 
@@ -48,7 +48,7 @@ extension `Setting other programs up` {
     }
 
     @Test(arguments: taken.indices)
-    func `what somebody else has written in that place is refused before anything is written`(
+    func `another program's entry in that place is refused before any write`(
         _ place: Int
     ) throws {
         let (words, file, text, line) = Self.taken[place]
@@ -63,8 +63,8 @@ extension `Setting other programs up` {
     }
 
     @Test(arguments: ["pip", "cargo", "terraform", "docker", "go", "npm", "bazel"])
-    func `what says so already is left, also when it is taken back`(_ program: String) throws {
-        // What setup would write, by hand.
+    func `an equal existing entry is left, also by --undo`(_ program: String) throws {
+        // The lines that setup would write, by hand.
         let shown = try home.run(arguments(program) + ["--dry-run"]).standardOutput
         let lines = shown.split(separator: "\n").filter { $0.hasPrefix("    ") }.map { $0.dropFirst(4) }
         let file = try #require(Self.taken.first { $0.words == [program] }?.file)
@@ -81,7 +81,7 @@ extension `Setting other programs up` {
         #expect(try tree() == before)
     }
 
-    @Test func `a link of somebody else's is not replaced`() throws {
+    @Test func `another program's link is not replaced`() throws {
         let folder = home.path + "/.local/bin"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         try FileManager.default.createSymbolicLink(

@@ -51,7 +51,7 @@ import Testing
             try home.run(arguments + ["--rule", "--undo"]).standardError.contains("nothing of this was set up"))
     }
 
-    @Test func `what the user has added since stays`() throws {
+    @Test func `later additions of the user stay`() throws {
         let arguments = ["setup", "git", "--host", "git.example.com", "--type", Self.type, "--rule", "--no-verify"]
         try home.run(arguments)
         let added = try #require(home.text(of: ".gitconfig")) + "[user]\n\tname = Ada\n"
@@ -62,7 +62,7 @@ import Testing
 
     @Test(arguments: ["docker", "pip", "cargo", "terraform", "bazel", "go", "npm"])
     func `each program that asks by host is listed, and taken back`(_ program: String) throws {
-        // What is there and empty stays there.
+        // A file that exists and is empty stays.
         for file in [".npmrc", ".terraformrc", ".docker/config.json"] { try home.write("", to: file) }
         let before = home.files
         let arguments = [
@@ -194,7 +194,7 @@ import Testing
 
     /// A token that lives five minutes is found fresh at any moment: each run leaves it valid until the next one is done.
     @Test(arguments: ["credmgr-refresh", "credmgr-refresh@", nil])
-    func `the timer's period and what its service refreshes fit each other`(_ packaged: String?) throws {
+    func `the timer's period and the --min-valid of its service fit each other`(_ packaged: String?) throws {
         if packaged == nil { try home.run(["setup", "timer", "--no-verify"]) }
         func text(_ kind: String) throws -> String {
             guard let packaged else {
@@ -220,7 +220,7 @@ import Testing
         #expect(minimum < 300, "a fresh token that lives five minutes would have each run warn")
     }
 
-    @Test func `what cannot be set up says so`() throws {
+    @Test func `an invalid setup reports the reason`() throws {
         let unknown = try home.run(["setup", "gti"], exits: 2)
         #expect(unknown.standardError.contains("did you mean 'git'?") && unknown.standardError.contains("docker"))
         try home.run(["setup"], exits: 2)
@@ -258,7 +258,7 @@ import Testing
         #expect(try tree() == before)
     }
 
-    @Test func `what two servers share stays for the other one`() throws {
+    @Test func `an entry that two servers share stays for the other one`() throws {
         let before = try tree()
         for program in ["pip", "docker", "bazel", "git"] {
             let one = arguments(program)
@@ -285,7 +285,7 @@ import Testing
         let failed = try home.run(arguments, environment: environment, exits: 1)
         #expect(failed.standardError.contains("what was written is taken back") && failed.standardOutput.isEmpty)
         #expect(try tree() == before)
-        // Where the program has written meanwhile, it stays, and is taken out by --undo.
+        // If the program has written meanwhile, its text stays, and --undo takes it out.
         let script = "#!/bin/sh\nprintf '# mine\\n' >>\"$HOME/.gitconfig\"\nexit 1\n"
         try home.write(script, to: "bin/git", mode: 0o700)
         let changed = try home.run(arguments, environment: environment, exits: 1)
@@ -375,7 +375,7 @@ import Testing
 
     @Test(
         .needs(Need("docker", isDemanded: false, isThere: ProgramScene.has("docker"))))
-    func `docker's own changes do not hide what was written`() throws {
+    func `docker's own changes do not hide the entries of setup`() throws {
         try home.write("{\"auths\": {\"other.example.com\": {\"auth\": \"eDp5\"}}}", to: ".docker/config.json")
         try home.run(arguments("docker"))
         try run("docker", "logout", "other.example.com")
@@ -390,7 +390,7 @@ import Testing
 
     @Test(
         .needs(Need("npm of Debian 12 brings 300 packages", isDemanded: false, isThere: ProgramScene.has("npm"))))
-    func `npm's own changes do not hide what was written`() throws {
+    func `npm's own changes do not hide the entries of setup`() throws {
         try home.run(arguments("npm"))
         try run("npm", "config", "set", "fund", "false")
         #expect(home.text(of: ".npmrc") == "//pkg.example.com/:_authToken=${NPM_TOKEN}\nfund=false\n")

@@ -4,7 +4,7 @@ import StrictJSON
 import TestSupport
 import Testing
 
-/// What the commands of shared groups advise, and what their hosts agree on, with a real node.
+/// The advice of the commands of shared groups, and the settings that their hosts agree on, with a real node.
 @Suite(.serialized) struct `What is said of a group of several hosts` {
     private func hosts(
         _ names: [String] = ["one", "two"], _ change: (inout DemoSwitches) -> Void = { _ in }
@@ -64,7 +64,7 @@ import Testing
 
     // MARK: What the hosts agree on
 
-    @Test func `What the hosts agree on is shown, and changed for all`() throws {
+    @Test func `The settings of the group are shown, and changed for all hosts`() throws {
         let hosts = try hosts()
         _ = try hosts.share(["--take-over", "never", "--cache-ttl", "50"])
         let one = hosts["one"], two = hosts["two"], share = ["groups", "share", SharedHosts.group]
@@ -92,7 +92,7 @@ import Testing
         try hosts["one"].run(["groups", "share", "elsewhere", "--cache-ttl", "5"], exits: 2)
     }
 
-    @Test func `Who shares a group that is there is told to join it`() throws {
+    @Test func `A host that shares an existing group gets the hint to join it`() throws {
         let hosts = try hosts(["one", "two", "three"])
         _ = try hosts.tenant.signIn(at: hosts["one"])
         try hosts["one"].run(["groups", "share", SharedHosts.group] + hosts.cluster(as: "one"))
@@ -125,7 +125,7 @@ import Testing
         #expect(setup.standardOutput.contains("etcdctl role add \(role)\n"))
     }
 
-    @Test func `What the type says of replaced refresh tokens is believed`() throws {
+    @Test func `The setting of the type for rotated refresh tokens is trusted`() throws {
         for (value, says) in [("revokes", false), ("tolerated", true)] {
             let hosts = try hosts()
             for name in hosts.names {
@@ -138,7 +138,7 @@ import Testing
         }
     }
 
-    @Test func `Where nothing was refreshed nothing is said of what the provider replaces`() throws {
+    @Test func `Without a refresh the report does not mention the provider's rotation`() throws {
         let hosts = try hosts()
         _ = try hosts.share()
         hosts.tenant.provider.change {

@@ -10,7 +10,7 @@ extension `What goes wrong in a group of several hosts` {
         return try #require(rows.first { $0["group"]?.string == group })
     }
 
-    @Test func `Groups are listed beside one whose cluster refuses this host's certificate`() throws {
+    @Test func `Groups are listed beside one with a cluster that refuses this host's certificate`() throws {
         let nodes = try EtcdNodes.shared(), hosts = try hosts(["one"])
         _ = try hosts.share()
         let one = hosts["one"], group = SharedHosts.group
@@ -54,7 +54,7 @@ extension `What goes wrong in a group of several hosts` {
     }
 
     @Test(arguments: ["share", "join"])
-    func `What is wrong with the certificates is told before or by the first connection`(command: String) throws {
+    func `A fault of the certificates is reported before or by the first connection`(command: String) throws {
         let nodes = try EtcdNodes.shared(), home = try Home(), group = "certificates"
         let url = nodes.endpoints[0], own = nodes.certificate(of: "host"), other = nodes.certificate(of: "other")
         let stranger = nodes.certificate(of: "stranger"), help = "hint: credmgr groups \(command) --help\n"

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What commands ask of the nodes of a shared group: counted, for time says little on a busy machine.
+/// The requests that commands make to the nodes of a shared group: counted, for time says little on a busy machine.
 @Suite(.needs(.tracing), .needs(.program("etcd"))) struct SharedGroupCostTests {
     @Test func `A command makes no more requests and opens no more connections than it may`() throws {
         let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()

@@ -3,13 +3,13 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What becomes of a shared group when somebody who may write below it has changed its records, with a real node.
+/// The effects on a shared group when a client that may write below it has changed its records, with a real node.
 @Suite(.serialized) struct `Records of a shared group that were changed` {
     private func hosts(_ names: [String] = ["one", "two"]) throws -> SharedHosts {
         try SharedHosts(try EtcdNodes.shared(), names)
     }
 
-    @Test func `Where a record is damaged no other account is taken, and expel refreshes the others`()
+    @Test func `With a damaged record no other account is used, and expel refreshes the others`()
         throws
     {
         let nodes = try EtcdNodes.shared(), hosts = try SharedHosts(nodes, ["one", "two", "three"])
@@ -66,13 +66,13 @@ import Testing
         try one.run(SharedHosts.token("--account", alice, "--force-refresh"))
         #expect(hosts.tenant.provider.counters.reusesDetected == 0)
         try one.run(["logout", "--account", alice])
-        // What nobody had is set aside.
+        // A record of an account that no host had is set aside.
         try nodes.put("\(hosts.prefix)/\(SharedHosts.group)/a/0123456789abcdef/set", "foreign")
         _ = try ChildProcess(Home.program, ["doctor", "--fix", "--yes"], environment: two.environment).run()
         #expect(try two.run(["accounts"]).standardError.isEmpty)
     }
 
-    @Test func `What stands beside an account and was changed is mended by doctor, and nothing is sent twice`()
+    @Test func `A changed key beside an account is fixed by doctor, and no token is sent twice`()
         throws
     {
         let nodes = try EtcdNodes.shared(), hosts = try SharedHosts(nodes) { $0.rotation = .keepsOld }
@@ -98,7 +98,7 @@ import Testing
         try one.run(SharedHosts.token("--force-refresh"))
     }
 
-    @Test func `A record under a key that nobody has is damaged, and not one of a group without this host`()
+    @Test func `A record under an unknown key is damaged, and not one of a group without this host`()
         throws
     {
         let nodes = try EtcdNodes.shared(), hosts = try hosts()

@@ -4,8 +4,8 @@ import StrictJSON
 import TestSupport
 import Testing
 
-/// What goes wrong with the cluster of a shared group, with real nodes: each with its error and exit status, and no group of
-/// this machine alone touched by it.
+/// The faults of the cluster of a shared group, with real nodes: each with its error and exit status, and no group
+/// of this machine alone touched by it.
 @Suite(.serialized) struct `What goes wrong in a group of several hosts` {
     func hosts(_ names: [String] = ["one", "two"]) throws -> SharedHosts {
         try SharedHosts(try EtcdNodes.shared(), names)
@@ -97,7 +97,7 @@ import Testing
         #expect(hosts.tenant.provider.counters.refreshes == 0)
     }
 
-    @Test func `Who leaves puts what it was given into the cluster first`() throws {
+    @Test func `A host that leaves writes its received tokens into the cluster first`() throws {
         let nodes = try EtcdNodes()
         defer { nodes.stop() }
         let hosts = try SharedHosts(nodes)
@@ -170,7 +170,7 @@ import Testing
         try one.run(SharedHosts.token("--force-refresh"))
     }
 
-    @Test func `A host whose file of the group is damaged joins as the host that it was`() throws {
+    @Test func `A host with a damaged group file joins under its former name`() throws {
         let hosts = try hosts()
         _ = try hosts.share()
         let two = hosts["two"], name = "data/credmgr/groups/\(SharedHosts.group)/shared/backend"
@@ -188,7 +188,7 @@ import Testing
         try two.run(SharedHosts.token("--force-refresh"))
     }
 
-    @Test func `A group that cannot be looked into leaves the accounts of other groups what they are`() throws {
+    @Test func `A group that cannot be read leaves the accounts of other groups unchanged`() throws {
         let nodes = try EtcdNodes.shared(), hosts = try hosts(["one", "two"])
         let alice = try hosts.share(), one = hosts["one"]
         try hosts.tenant.define("Own", at: one)
@@ -218,13 +218,13 @@ import Testing
         for (fault, status) in faults {
             try fault.write(to: URL(fileURLWithPath: path))
             try others()
-            // Whom nobody here has, that cluster may have.
+            // The cluster may have an account that no group here has.
             try one.run(["accounts", "show", "nobody"], exits: status)
         }
         try come(one, as: "other", backend)
         try others()
         try backend.write(to: URL(fileURLWithPath: path))
-        // Who waits to be let in.
+        // A host that waits to be let in.
         let two = hosts["two"]
         try two.run(["groups", "leave", SharedHosts.group])
         try two.run(["groups", "join", SharedHosts.group] + hosts.cluster(as: "two"))
@@ -253,7 +253,7 @@ import Testing
         try two.run(SharedHosts.token("--force-refresh"))
     }
 
-    @Test func `Doctor tells of a host whose clock is ahead`() throws {
+    @Test func `Doctor reports a host with a clock that is ahead`() throws {
         let hosts = try hosts(["one"])
         let id = try hosts.share(), one = hosts["one"]
         func doctor() throws -> String {
@@ -286,7 +286,7 @@ import Testing
         #expect(refused.standardError.contains("credmgr groups leave \(SharedHosts.group)"))
     }
 
-    @Test func `A cluster that is put back to an earlier state gets back what a host knows better`() throws {
+    @Test func `A cluster that is restored to an earlier state gets newer records from a host`() throws {
         let nodes = try EtcdNodes.shared(), hosts = try hosts(["one", "two", "three"])
         let id = try hosts.share()
         let one = hosts["one"], two = hosts["two"], three = hosts["three"]
@@ -294,7 +294,7 @@ import Testing
         let earlier = try nodes.record(set)
         try two.run(SharedHosts.token("--force-refresh"))
         let newest = try two.run(SharedHosts.token("--force-refresh")).line
-        // Who has seen it puts it back; who has not is given it.
+        // A host that has seen the newest set puts it back; a host that has not is given it.
         try nodes.put(set, earlier)
         #expect(try two.json(["accounts", "--json"]).array?.count == 1)
         #expect(try nodes.record(set) != earlier)
@@ -312,7 +312,7 @@ import Testing
         let signedIn = try nodes.record(set)
         for host in [one, two] { _ = try host.json(["accounts", "--json"]) }
         #expect(try nodes.record(set) == signedIn)
-        // What was signed out stays so.
+        // An account that was signed out stays so.
         try three.run(["logout", "--all", "--yes"])
         #expect(try two.json(["accounts", "--json"]).array?.isEmpty == true)
         try two.run(SharedHosts.token(), exits: 3)

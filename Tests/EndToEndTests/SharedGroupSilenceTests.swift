@@ -28,7 +28,7 @@ import Testing
         return value
     }
 
-    @Test func `Each command answers in time where the nodes were silent before`() throws {
+    @Test func `Each command answers in time if the nodes were unreachable before`() throws {
         let two = hosts["two"]
         // However many groups there are.
         try two.run(["groups", "share", "second"] + hosts.cluster(as: "two"))
@@ -94,7 +94,7 @@ import Testing
         try inTime("token") { _ = try two.run(["token"], exits: 3) }
     }
 
-    @Test func `A refresh answers in time, and keeps what it got, where they fall silent in the middle of it`()
+    @Test func `A refresh answers in time, and keeps its response, if the nodes become unreachable in between`()
         throws
     {
         let one = hosts["one"], two = hosts["two"], provider = hosts.tenant.provider
@@ -113,7 +113,7 @@ import Testing
         #expect(outcome.exitStatus == 0 && outcome.standardError.contains("are kept sealed on this host"))
         #expect(provider.secrets.contains(outcome.standardOutput.trimmingCharacters(in: .newlines)))
         silence(false)
-        // Whoever looks next puts it there, and nobody sends the token that was replaced.
+        // The host that looks next puts it there, and no host sends the token that was replaced.
         _ = try two.json(["accounts", "--json"])
         try one.run(SharedHosts.token("--force-refresh"))
         #expect(provider.counters.refreshes == 2 && provider.counters.reusesDetected == 0)

@@ -42,7 +42,7 @@ import Testing
         #expect(names.allSatisfy { $0.object?["admitted"] == true })
     }
 
-    @Test func `What one host does is seen by the other`() throws {
+    @Test func `The other host sees the changes of one host`() throws {
         let hosts = try hosts()
         let id = try hosts.share()
         let one = hosts["one"], two = hosts["two"]
@@ -65,7 +65,7 @@ import Testing
         #expect(try two.json(["accounts", "--json"]).array?.count == 1)
     }
 
-    @Test func `Who has left one group for another is found by the first call`() throws {
+    @Test func `An account that moved from one group to another is found by the first call`() throws {
         let hosts = try hosts()
         _ = try hosts.share()
         let one = hosts["one"], two = hosts["two"], second = "second", type = "Second"
@@ -79,7 +79,7 @@ import Testing
             try home.run(words + ["--passphrase-file", "-"], input: passphrase)
         }
         try two.run(["token"])
-        /// Where the second host finds her, who has moved meanwhile.
+        /// The account in which the second host finds alice, who has moved meanwhile.
         func found(_ words: [String]) throws -> String? {
             try two.json(["token", "--format", "json"] + words).object?["account"]?.object?["id"]?.string
         }
@@ -118,7 +118,7 @@ import Testing
         #expect(hosts.tenant.provider.counters.reusesDetected == 0)
     }
 
-    @Test func `A refresh that nobody knows the end of waits for a person`() throws {
+    @Test func `A refresh with an unknown outcome waits for the user`() throws {
         let hosts = try SharedHosts(try EtcdNodes.shared()) { $0.rotation = .keepsOld }
         let id = try hosts.share()
         let one = hosts["one"], two = hosts["two"]
@@ -131,19 +131,19 @@ import Testing
         let refused = try two.run(SharedHosts.token("--force-refresh"), exits: 6)
         #expect(refused.standardError.contains("the host one began to refresh"))
         #expect(refused.standardError.contains("--account \(id) --group \(SharedHosts.group) --take-over"))
-        // What is still valid is given all the same.
+        // A token that is still valid is given all the same.
         try two.run(SharedHosts.token())
         try one.run(SharedHosts.token("--force-refresh"), exits: 6)
         let old = try two.run(SharedHosts.token()).line
         let taken = try two.run(SharedHosts.token("--take-over")).line
         #expect(taken != old)
-        // Where nothing is left to be settled it is a plain token.
+        // If there is nothing left to settle, the command returns a plain token.
         #expect(try two.run(SharedHosts.token("--take-over")).line == taken)
         #expect(try one.run(SharedHosts.token()).line == taken)
         try one.run(SharedHosts.token("--force-refresh"))
     }
 
-    @Test func `What the provider has certainly not used up is tried again`() throws {
+    @Test func `A refresh token that is certainly unused is tried again`() throws {
         let hosts = try hosts()
         _ = try hosts.share()
         hosts.tenant.provider.change {
@@ -195,7 +195,7 @@ import Testing
         #expect(try hosts["three"].run(SharedHosts.token()).line == hosts["one"].run(SharedHosts.token()).line)
     }
 
-    @Test func `Who leaves takes no refresh token along, but the last host does`() throws {
+    @Test func `A host that leaves takes no refresh token along, but the last host does`() throws {
         let hosts = try hosts()
         let id = try hosts.share()
         let one = hosts["one"], two = hosts["two"]

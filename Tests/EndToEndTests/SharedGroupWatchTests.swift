@@ -24,7 +24,9 @@ import Testing
         func waitForNote(_ text: String) throws { try process.wait(for: text) }
     }
 
-    @Test func `What another host does is seen at once, and what it signs out is no longer given here`() throws {
+    @Test func `Changes by another host are seen at once, and an account that it signs out gives no token here`()
+        throws
+    {
         let hosts = try SharedHosts(try EtcdNodes.shared())
         let id = try hosts.share(["--cache-ttl", "1h"])
         let one = hosts["one"], two = hosts["two"]
@@ -39,7 +41,7 @@ import Testing
         #expect(try watch.event() == "token.refreshed")
         #expect(ContinuousClock.now - start < .seconds(1), "\(ContinuousClock.now - start)")
         #expect(try two.run(SharedHosts.token()).line == renewed)
-        // What this host does itself is told once.
+        // A change that this host makes itself is reported once.
         try two.run(SharedHosts.token("--force-refresh"))
         try two.run(["label", id, "theirs"])
         try one.run(["logout", "--account", id])
@@ -49,7 +51,7 @@ import Testing
         try two.run(SharedHosts.token(), exits: 3)
     }
 
-    @Test func `That the cluster is not seen is told once, and what happened meanwhile comes when it is back`()
+    @Test func `An unreachable cluster is reported once, and the missed events arrive after its return`()
         throws
     {
         let nodes = try EtcdNodes(1)

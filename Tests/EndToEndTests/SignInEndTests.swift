@@ -5,7 +5,7 @@ import StrictJSON
 import TestSupport
 import Testing
 
-/// Where the provider says when the sign-in ends, people are told before.
+/// If the provider says when the sign-in ends, users are warned before.
 @Suite struct `The end of a sign-in` {
     private let home: Home
 
@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test func `Each step is an event once, written by what refreshes then`() throws {
+    @Test func `Each step is an event once, written by the process that refreshes then`() throws {
         let day: Int64 = 86_400
         let provider = try signIn(lasting: 30 * day)
         #expect(events() == 0)
@@ -43,7 +43,7 @@ import Testing
         ]
         for (number, step) in steps.enumerated() {
             provider.change { $0.token = Self.reply(lasting: step.seconds, number + 2) }
-            // Whoever refreshes learns of the end; the next look at the account tells of it.
+            // The process that refreshes learns of the end; the next look at the account reports it.
             try home.run(["token", "--force-refresh"])
             try home.run(["refresh", "--all"])
             #expect(events() == step.events, "\(step)")
@@ -86,7 +86,7 @@ import Testing
         _ = provider
     }
 
-    @Test func `One that is far away is told by nobody`() throws {
+    @Test func `A distant end is not reported by any command`() throws {
         _ = try signIn(lasting: 30 * 86_400)
         #expect(try home.run(["accounts"]).standardError.isEmpty)
         let checks = try home.json(["doctor", "--json"]).object?["checks"]?.array

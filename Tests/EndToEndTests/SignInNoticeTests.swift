@@ -3,11 +3,11 @@ import DemoProvider
 import StrictJSON
 import Testing
 
-/// What a sign-in says, and when.
+/// The messages of a sign-in, and their times.
 @Suite struct `What a sign-in says` {
     private let kept = "the sign-in is kept in the encrypted file"
 
-    @Test func `Where it is kept is said once, when it is kept`() throws {
+    @Test func `The store is named once, when the sign-in is stored`() throws {
         let home = try Home(), tenant = try DemoTenant()
         try tenant.define(at: home)
         for act in [DemoSignIn.Act.cancel, .submit()] {

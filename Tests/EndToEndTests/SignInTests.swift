@@ -153,7 +153,7 @@ import Testing
     }
 
     @Test(arguments: [DemoSwitches.StateForm.wrong, .ofAnotherSignIn])
-    func `A state that is not the one sent signs nobody in`(form: DemoSwitches.StateForm) throws {
+    func `A state that was not sent signs no user in`(form: DemoSwitches.StateForm) throws {
         let home = try Home(), tenant = try DemoTenant()
         try tenant.define(at: home)
         let first = try home.run(["login", "--type", DemoTenant.typeName, "--print-url"]).line

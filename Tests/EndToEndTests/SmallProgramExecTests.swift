@@ -110,13 +110,13 @@ import Testing
         ["exec", "--type", DemoTenant.typeName, "--", "no-such-program"],
         ["exec", "--type", DemoTenant.typeName, "--", "/etc/passwd"],
     ])
-    func `What it does not run the full program gets, word for word, and nothing is left`(words: [String]) throws {
+    func `The full program gets other calls, word for word, and no file is left`(words: [String]) throws {
         let given = words.map { " [\($0)]" }.joined()
         #expect(try run(alone.small, words).standardOutput == "full\(given)\n")
         #expect(files.isEmpty)
     }
 
-    @Test func `What it cannot start the full program finds as it was given`() throws {
+    @Test func `The full program gets a failed start in its original state`() throws {
         let folder = try TemporaryFolder()
         try installProgram("no program", at: folder.path + "/text")
         let recorder = try Installation(
@@ -158,7 +158,7 @@ import Testing
     }
 
     @Test(arguments: ["TERM", "INT", "HUP", "QUIT", "USR1", "USR2"])
-    func `Signals that somebody sends are passed on`(name: String) throws {
+    func `Signals from other processes are passed on`(name: String) throws {
         let caught = Self.shell("trap 'echo passed on; exit 9' \(name); kill -\(name) $PPID; " + Self.wait)
         let outcome = try run(alone.small, caught)
         #expect(outcome.standardOutput == "passed on\n" && outcome.exitStatus == 9)
@@ -182,7 +182,7 @@ import Testing
         }
     }
 
-    @Test func `What a killed one left is removed by the next`() throws {
+    @Test func `The directory of a killed process is removed by the next`() throws {
         let killed = try run(alone.small, Self.shell("kill -9 $PPID"))
         #expect(killed.exitStatus == 137)
         #expect(files.count == 1)
@@ -291,8 +291,8 @@ import Testing
         #expect(files.isEmpty)
     }
 
-    @Test func `Where the system gives no thread the command has its signals and its end`() throws {
-        // What a thread's stack would be larger than is all there is of addresses.
+    @Test func `Without a thread from the system the command has its signals and its end`() throws {
+        // A thread's stack would be larger than the whole address space.
         let moment = try between(
             """
             import resource
@@ -328,7 +328,7 @@ import Testing
         #expect(outcome.exitStatus == 128 + SIGUSR1)
         #expect(home.text(of: "errors")?.hasPrefix("credmgr: warning: the token is not refreshed: ") == true)
         #expect(FileManager.default.fileExists(atPath: runtime.path + "/credmgr"))
-        // What is not taken over goes with the next.
+        // A file that is not taken over goes with the next command.
         try home.run(["exec"] + Self.options + ["--", "true"])
         #expect(files.isEmpty)
     }

@@ -3,7 +3,7 @@ import StrictJSON
 import TestSupport
 import Testing
 
-// What the small program answers for git and kubectl.
+// The answers of the small program for git and kubectl.
 extension SmallProgramTests {
     /// A call of another program's.
     private struct Helper: CustomTestStringConvertible, Sendable {
@@ -132,7 +132,7 @@ extension SmallProgramTests {
         #expect(answer == (try home.run(["git-credential", "get"], input: message).standardOutput))
     }
 
-    @Test func `What was read of standard input is there for the full program, to the byte`() throws {
+    @Test func `Standard input that was already read reaches the full program, to the byte`() throws {
         let prefix = try Installation(standIn: "#!/bin/bash\nexec cat")
         for message in [
             "", "a", Self.place, "\u{0}\r\n", String(repeating: "0123456789", count: 20_000),
@@ -228,7 +228,7 @@ extension SmallProgramTests {
         }
     }
 
-    @Test func `Entries that were swapped, cut or mixed answer nobody`() throws {
+    @Test func `Entries that were swapped, cut or mixed give no token`() throws {
         let prefix = try settleHelpers()
         let runtime = try #require(home.environment["XDG_RUNTIME_DIR"]) + "/credmgr"
         let files = try #require(FileManager.default.subpaths(atPath: runtime)).sorted().map { runtime + "/" + $0 }
@@ -258,7 +258,7 @@ extension SmallProgramTests {
         }
     }
 
-    @Test func `What a helper was given says nothing of what token means`() throws {
+    @Test func `The answer to a helper does not decide the account of token`() throws {
         let type = DemoTenant.typeName, variables = ["CREDMGR_TYPE": type]
         try tenant.signIn(DemoTenant.bob, at: home, more: ["--new"])
         try home.run(["types", "set", type, "api_base=https://git.example.com/"])

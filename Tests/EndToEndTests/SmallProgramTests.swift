@@ -78,7 +78,7 @@ import Testing
 
     // MARK: What it gives away
 
-    @Test func `What it does not answer the full program gets, word for word`() throws {
+    @Test func `The full program gets each call without a fast answer, word for word`() throws {
         let prefix = try Installation(standIn: Installation.recorder)
         for words in [
             ["accounts"], ["token"], Self.named + ["--force-refresh"], Self.named + ["--verbose"],
@@ -158,7 +158,7 @@ import Testing
         try FileManager.default.moveItem(atPath: moved, toPath: prefix.folder.path)
     }
 
-    @Test func `Half an installation says what is missing and what helps, and still prints what it can`() throws {
+    @Test func `Half an installation names the missing part and the remedy, and still prints its tokens`() throws {
         let prefix = try Installation(), files = FileManager.default
         let token = try home.run(["token"]).line, hint = "credmgr: hint: install credmgr again, such as: apt-get "
         // The full one alone is a whole program.
@@ -206,7 +206,7 @@ import Testing
         }
     }
 
-    @Test func `Other programs are told of the small program, and its shim is nobody else's`() throws {
+    @Test func `Other programs get the path of the small program, and its shim is that of credmgr only`() throws {
         let prefix = try Installation()
         let planned = try run(
             prefix.small,

@@ -49,7 +49,7 @@ import Testing
         #expect(try home.run(["token"]).standardOutput == refreshed.standardOutput)
     }
 
-    @Test func `a user whose home cannot be there is told which folder it is`() throws {
+    @Test func `a user with an unusable home gets the name of the directory`() throws {
         let file = try home.write("no folder", to: "outside/file")
         let environment = [
             "PATH": "/usr/bin:/bin", "HOME": file + "/home",
@@ -100,7 +100,7 @@ import Testing
         let told =
             "credmgr: error: the library \(library) is not installed\ncredmgr: hint: apt-get install \(package)\n"
         #expect(outcome.standardError == told, "\(outcome.standardError)")
-        // What is cached needs none of them.
+        // A cached token needs none of them.
         #expect(try home.run(["token"]).standardOutput == token + "\n")
     }
 

@@ -23,7 +23,7 @@ import Testing
         #expect(promises >= 20)
     }
 
-    @Test func `Each of the eight attackers has promises and what is not promised`() throws {
+    @Test func `Each of the eight attackers has promises and limits`() throws {
         let document = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().appendingPathComponent("docs/threat-model.md")
         let sections = try String(contentsOf: document, encoding: .utf8).components(separatedBy: "\n## ")

@@ -45,7 +45,7 @@ import Testing
         #expect(idToken != token && tenant.provider.secrets.contains(idToken))
     }
 
-    @Test func `The account list has every key, null where nothing is known`() throws {
+    @Test func `The account list has every key, null for unknown values`() throws {
         let home = try Home(), tenant = try DemoTenant()
         let id = try tenant.signIn(at: home)
         let account = try #require(try home.json(["accounts", "--json"]).array?.first?.object)

@@ -4,7 +4,7 @@ import StrictJSON
 import TestSupport
 import Testing
 
-/// What `request` draws while a file goes up or comes down.
+/// The progress that `request` draws while a file goes up or comes down.
 @Suite struct `The progress of a transfer` {
     private static let size = 8 << 20
 
@@ -74,7 +74,7 @@ import Testing
         #expect(world.home.text(of: "copy")?.utf8.count == Self.size)
     }
 
-    @Test func `Nothing is drawn where nobody watches`() throws {
+    @Test func `Without a terminal no progress is drawn`() throws {
         let world = try World()
         let upload = try world.home.run(["request", "POST", "/", "--file", "note=@" + world.home.path + "/big"])
         #expect(upload.standardError.isEmpty && (Int(upload.standardOutput) ?? 0) > Self.size)

@@ -3,7 +3,7 @@ import StrictJSON
 import TestSupport
 import Testing
 
-/// What is wrong with one group stops no list of the others.
+/// The fault of one group stops no list of the others.
 @Suite struct `Groups beside one that is in trouble` {
     private let tenant: DemoTenant
 
@@ -47,7 +47,7 @@ import Testing
         try home.run(["groups"], exits: 2)
     }
 
-    @Test func `Stores are shown, and what can be moved is moved`() throws {
+    @Test func `Stores are shown, and accounts that can be moved are moved`() throws {
         let home = try troubledHome()
         let id = try tenant.signIn(at: home, type: "Own")
         let status = try byName(home, "store", "status")

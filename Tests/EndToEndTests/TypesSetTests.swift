@@ -45,7 +45,7 @@ import Testing
         (["client_secret=hunter2"], "a secret is not given on the command line"), ([], "nothing to change"),
         (["tenant=example"], "belongs to the adapter azure-b2c"),
     ])
-    func `What cannot be used changes nothing`(words: [String], message: String) throws {
+    func `Invalid input makes no change`(words: [String], message: String) throws {
         let home = try home(), before = home.text(of: "config/credmgr/types/Work.json")
         let said = try home.run(["types", "set", "Work"] + words, exits: 2).standardError
         #expect(said.contains(message))
@@ -71,7 +71,7 @@ import Testing
         #expect(home.text(of: "share/credmgr/types/Work.json")?.contains(#""a""#) == true)
     }
 
-    @Test func `Nothing is defined where the issuer cannot be asked, unless that is wanted`() throws {
+    @Test func `No type is defined if the issuer cannot be asked, unless the user requests it`() throws {
         let home = try Home()
         let words = ["types", "add", "Work", "--issuer", "https://login.invalid", "--client-id", "a b"]
         let refused = try home.run(words, exits: 6).standardError
@@ -83,7 +83,7 @@ import Testing
         #expect(try definition(home)["scope"] == nil)
     }
 
-    @Test func `What a replaced definition had and the new one has not is said`() throws {
+    @Test func `Keys that a replaced definition had and the new one lacks are reported`() throws {
         let home = try home()
         let words = ["types", "add", "Work", "--issuer", "https://login.invalid", "--client-id", "a"]
         let said = try home.run(words + ["--scope", "openid", "--force"]).standardError

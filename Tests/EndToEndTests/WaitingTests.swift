@@ -4,7 +4,7 @@ import StrictJSON
 import TestSupport
 import Testing
 
-/// What is said while something takes long, and by `--verbose` of what was done.
+/// The messages while an operation takes long, and the steps that `--verbose` reports.
 @Suite struct `While it takes long` {
     private let home: Home
     private let tenant: DemoTenant
@@ -20,7 +20,7 @@ import Testing
 
     private func slow() { tenant.provider.change { $0.replyMilliseconds = 5_000 } }
 
-    @Test func `A terminal is told who is waited for, and cleared`() throws {
+    @Test func `A terminal shows the server that is awaited, and is cleared`() throws {
         slow()
         let session = try home.onTerminal(refresh)
         #expect(session.status == 0)
@@ -30,7 +30,7 @@ import Testing
     }
 
     @Test(arguments: [["CREDMGR_ACCESSIBLE": "1"], ["TERM": "dumb"]])
-    func `Where nothing may be painted over, it is a line that stays`(environment: [String: String]) throws {
+    func `On a terminal without repainting, it is a line that stays`(environment: [String: String]) throws {
         slow()
         let session = try home.onTerminal(refresh, environment: environment)
         #expect(session.status == 0)
@@ -44,7 +44,7 @@ import Testing
         #expect(session.text.components(separatedBy: "\r\u{1B}[K").allSatisfy { $0.count < 20 })
     }
 
-    @Test func `Nobody else is told: no pipe, and none who wants quiet`() throws {
+    @Test func `No other output shows it: no pipe, and no call with --quiet`() throws {
         slow()
         #expect(try home.run(refresh).standardError.isEmpty)
         #expect(try home.onTerminal(refresh + ["--quiet"]).text.isEmpty)

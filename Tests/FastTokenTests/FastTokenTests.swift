@@ -116,7 +116,7 @@ import Testing
                 + "password_expiry_utc=\(end)\n")
     }
 
-    @Test func `what git says is told apart to the last byte, and from what others say`() {
+    @Test func `git messages are distinguished to the last byte, and from other callers' input`() {
         keep(TokenWords(asker: .git(message: Array(Self.message.utf8))), gitUsername: "oauth2")
         for message in [
             nil, "", "protocol=https\nhost=git.example.com\n", Self.message + "\n",
@@ -129,11 +129,11 @@ import Testing
         ] { #expect(answer(words, message: Self.message) == nil) }
         #expect(
             answer(["git-credential", "get"], ["CREDMGR_ACCOUNT": "eve"], message: Self.message) == nil)
-        // What is no text could be taken for another's that is none.
+        // A message that is not text could be taken for another message that is not text.
         #expect(TokenWords(asker: .git(message: [0xFF])).memoName(in: place()) == nil)
     }
 
-    @Test func `kubectl is answered for what its variable says, and nothing else`() {
+    @Test func `kubectl gets an answer only for the content of its variable`() {
         let info =
             #"{"apiVersion":"client.authentication.k8s.io/v1beta1","spec":{"cluster":{"server":"https://a"}}}"#
         let variables = ["KUBERNETES_EXEC_INFO": info]

@@ -135,7 +135,7 @@ import Testing
         #expect(PlainCall.optionsOfExec.allSatisfy { listed.contains($0.rawValue) })
     }
 
-    @Test func `what the small program has begun is told without loss`() throws {
+    @Test func `a command of the small program is passed on without loss`() throws {
         let begun = BegunExec(
             process: 4711, lock: 5, directory: "token-1", group: "g", type: "T", account: "a",
             words: ["exec", "--type", "T", "--", "ls", ""])

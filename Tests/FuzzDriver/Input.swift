@@ -1,6 +1,6 @@
 import FuzzTargets
 
-/// What is done with each input.
+/// The steps that are taken with each input.
 enum Input {
     /// The target of this process, set before the first input.
     nonisolated(unsafe) static var target: FuzzTarget?

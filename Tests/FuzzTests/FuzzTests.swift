@@ -6,9 +6,9 @@ import Testing
     private static let corpus = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().appendingPathComponent("Fuzz/Corpus")
 
-    /// The inputs of the tree and some that are made of them, the same ones every time. What does not hold ends the
+    /// The inputs of the tree and some that are made of them, the same ones every time. A violated rule ends the
     /// process; scripts/fuzz does the same with millions.
-    @Test(arguments: FuzzTarget.all.map(\.name)) func `readers stand what they are given`(name: String) throws {
+    @Test(arguments: FuzzTarget.all.map(\.name)) func `readers survive all inputs`(name: String) throws {
         let target = try #require(FuzzTarget.all.first { $0.name == name })
         let folder = Self.corpus.appendingPathComponent(name)
         let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)

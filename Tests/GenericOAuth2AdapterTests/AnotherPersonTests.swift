@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test func `a person who refuses is not asked again`() throws {
+    @Test func `a user's refusal is not followed by another prompt`() throws {
         let fixture = try GenericFixture()
         let (fields, pending) = try begin(fixture)
         #expect(throws: CredentialError.self) {
@@ -124,7 +124,7 @@ import Testing
         }
     }
 
-    @Test func `it is not made for what can be used once, answers in any case, or is not on this machine`() throws {
+    @Test func `it is not made for single-use requests, prompt none, or remote redirect URIs`() throws {
         #expect(probe(page) != nil)
         for query in ["request_uri=urn%3Aone", "request=ey", "prompt=none"] {
             #expect(probe(try page(adding: query)) == nil, "\(query)")

@@ -118,7 +118,7 @@ import Testing
         #expect(fixture.provider.missing == 0)
     }
 
-    @Test func `a token that is not bound is refused where a bound one was asked for`() throws {
+    @Test func `a token that is not bound is refused if a bound one was requested`() throws {
         let fixture = try fixture()
         let (_, fields, pending) = try fixture.begin()
         fixture.provider.expect("POST", "https://op.example/token", Self.reply("Bearer"))
@@ -130,7 +130,7 @@ import Testing
         #expect(error?.code == .validationFailed)
     }
 
-    @Test func `a bound token is refused where nobody asked for one`() throws {
+    @Test func `a bound token is refused if none was requested`() throws {
         var fixture = try fixture()
         fixture.type.bindsAccessTokens = false
         let (_, fields, pending) = try fixture.begin()

@@ -71,7 +71,7 @@ import Testing
         #expect(result.tokens.accessToken?.key.scope == ["api", "openid"])
     }
 
-    @Test func `polls on through what is no answer of the token endpoint, and names it at the end`() throws {
+    @Test func `polls on after an invalid token response, and reports it at the end`() throws {
         let fixture = try GenericFixture()
         var pending = try beginDevice(fixture)
         let answers: [(status: Int, type: String, body: String)] = [
@@ -142,7 +142,7 @@ import Testing
 
     // MARK: Without a browser
 
-    @Test func `signs in by password only where the type says so`() throws {
+    @Test func `signs in by password only if the type allows it`() throws {
         var fixture = try GenericFixture()
         fixture.type.scope = ["api"]
         fixture.type.endpoints[.token] = "https://op.example/token"
@@ -309,7 +309,7 @@ import Testing
         }
     }
 
-    @Test func `says where there is no revocation`() throws {
+    @Test func `reports that revocation is not supported`() throws {
         let fixture = try machineFixture()
         let error = #expect(throws: CredentialError.self) {
             try fixture.adapter.revoke(

@@ -247,7 +247,7 @@ import Testing
         #expect(error?.code == .signInRequired)
     }
 
-    @Test func `gives the id token as bearer where the type wants it`() throws {
+    @Test func `returns the ID token as bearer token if the type requires it`() throws {
         var fixture = try GenericFixture()
         fixture.type.bearer = .idToken
         let result = try fixture.signIn()

@@ -30,7 +30,7 @@ import Testing
         GenericFixture.metadata.with(["pushed_authorization_request_endpoint": .string(par)]).with(more)
     }
 
-    @Test func `a request is pushed where the provider demands it`() throws {
+    @Test func `a request is pushed if the provider requires it`() throws {
         let fixture = try fixture()
         fixture.provider.expect(
             "GET", GenericFixture.discovery, Self.metadata(["require_pushed_authorization_requests": true]))

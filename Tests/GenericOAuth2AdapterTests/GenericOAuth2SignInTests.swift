@@ -119,7 +119,7 @@ struct GenericFixture {
     }
 
     @Test(arguments: [(true, 600), (false, 31_536_000)] as [(Bool, Int64)])
-    func `a token that tells no end lasts where nothing could refresh it`(refreshes: Bool, seconds: Int64)
+    func `a token without expiry stays valid if no refresh is possible`(refreshes: Bool, seconds: Int64)
         throws
     {
         let fixture = try GenericFixture()
@@ -136,7 +136,7 @@ struct GenericFixture {
         #expect(result.tokens.accessToken?.expiresAt == fixture.world.context.clock.now.adding(seconds))
     }
 
-    @Test func `finishes in another process, found by what is pending`() throws {
+    @Test func `finishes in another process, found by the pending sign-in`() throws {
         let fixture = try GenericFixture()
         let (_, fields, pending) = try fixture.begin()
         let stored = try #require(try JSONValue.parse(JSONValue.object(pending).text()).object)
@@ -215,7 +215,7 @@ struct GenericFixture {
     }
 
     @Test(arguments: [(1_699_999_000, true), (1_699_990_000, false), (nil, false)] as [(Int64?, Bool)])
-    func `checks the age of the sign-in where the type bounds it`(signedIn: Int64?, isAccepted: Bool) throws {
+    func `checks the age of the sign-in if the type limits it`(signedIn: Int64?, isAccepted: Bool) throws {
         var fixture = try GenericFixture()
         fixture.type.authorizeParameters = ["max_age": "1000"]
         let (_, fields, pending) = try fixture.begin()
@@ -289,7 +289,7 @@ struct GenericFixture {
         _ = try fixture.adapter.begin(fixture.request(), in: fixture.world.context).opened()
     }
 
-    @Test func `refuses metadata of another issuer and does not look elsewhere`() throws {
+    @Test func `refuses metadata of another issuer and tries no other document`() throws {
         let fixture = try GenericFixture()
         let error = #expect(throws: CredentialError.self) {
             try fixture.begin(metadata: GenericFixture.metadata.with(["issuer": "https://evil.example"]))
@@ -306,7 +306,7 @@ struct GenericFixture {
         #expect(error?.code == .unsupported)
     }
 
-    @Test func `needs no discovery where the type says everything, and its endpoints win`() throws {
+    @Test func `needs no discovery if the type has all endpoints, and its endpoints take precedence`() throws {
         var fixture = try GenericFixture()
         fixture.type.endpoints = [
             .authorization: "https://op.example/authorize2?tenant=1", .token: "https://op.example/token2",
@@ -324,7 +324,7 @@ struct GenericFixture {
         arguments: [
             (nil, "default", nil), ("ada", "ada", "ada"),
         ] as [(String?, String, String?)])
-    func `signs in to plain OAuth, where nobody tells who it is`(
+    func `signs in to plain OAuth, without an identity of the user`(
         hint: String?, subject: String, username: String?
     ) throws {
         var fixture = try GenericFixture()
@@ -354,7 +354,7 @@ struct GenericFixture {
                 == "oauth2 token_endpoint=\(fixture.type.endpoints[.token] ?? "")")
     }
 
-    @Test func `asks userinfo where the id token has no name, and believes it only about the same person`() throws {
+    @Test func `asks userinfo if the ID token has no name, and trusts it only for the same subject`() throws {
         for (subject, isAccepted) in [("ada-1", true), ("eve", false)] {
             let fixture = try GenericFixture()
             let (_, fields, pending) = try fixture.begin(
@@ -399,7 +399,7 @@ struct GenericFixture {
         #expect(fixture.provider.received.isEmpty)
     }
 
-    @Test func `without an issuer userinfo tells who signs in, and the ID token is left alone`() throws {
+    @Test func `without an issuer userinfo identifies the user, and the ID token is ignored`() throws {
         var fixture = try GenericFixture()
         fixture.type.issuer = nil
         fixture.type.endpoints = [

@@ -2,7 +2,7 @@ import CredentialCore
 import GenericOAuth2Adapter
 import Testing
 
-/// Whoever asks for a token, and whoever keeps one, must name it alike.
+/// The name of a token, which must be alike for the code that asks for it and the code that keeps it.
 @Suite struct TokenDemandTests {
     private let adapter = GenericOAuth2Adapter()
 
@@ -33,7 +33,7 @@ import Testing
     }
 
     @Test(arguments: Shape.allCases)
-    func `what a sign-in keeps is what is asked for afterwards`(shape: Shape) throws {
+    func `the key of a sign-in's tokens is the key of later requests`(shape: Shape) throws {
         let type = shape.type
         let kept = TokenRequestKey(under: type, policy: "", scope: adapter.effectiveScope(type.scope, of: type))
         let asked = try TokenDemand().request(

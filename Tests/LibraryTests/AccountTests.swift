@@ -24,7 +24,7 @@ import Testing
         #expect(try store.account(withID: alice.id, ofType: "TaskList").subject == alice.subject)
     }
 
-    @Test func `the default is the only account until somebody chooses`() async throws {
+    @Test func `the default is the only account until the user chooses`() async throws {
         let world = try LibraryWorld(), store = try world.store()
         #expect(try store.defaultAccount(ofType: "TaskList") == nil)
         let alice = try await world.signIn(store)
@@ -36,7 +36,7 @@ import Testing
         #expect(try store.accounts().first?.label == "work")
     }
 
-    @Test func `what is wrong with a shared group keeps no account of another from being found`() async throws {
+    @Test func `a fault of a shared group keeps no account of another from being found`() async throws {
         let world = try LibraryWorld(), alice = try await world.signIn(try world.store())
         let broken = world.path + "/.local/share/credmgr/groups/a-group/shared", files = FileManager.default
         try files.createDirectory(
@@ -52,7 +52,7 @@ import Testing
         let listing = try world.store { options in options.warn = { said in told.withLock { $0.append(said) } } }
         #expect(try listing.accounts().map(\.id) == [alice.id])
         #expect(told.withLock { $0.contains { $0.hasPrefix("the accounts of group a-group are left out: ") } })
-        // Whom no other group has, that one may have.
+        // An account that no other group has may be in that group.
         try await world.store().signOut(alice)
         let unknown = #expect(throws: CredentialError.self) { try stranger.setLabel("play", of: alice) }
         #expect(unknown?.code == .storeDamaged)
@@ -82,7 +82,7 @@ import Testing
         #expect(store.userData(of: alice).isEmpty)
     }
 
-    @Test func `claims, and what else the provider said`() async throws {
+    @Test func `claims, and other members of the response`() async throws {
         let world = try LibraryWorld(), store = try world.store()
         let alice = try await world.signIn(store)
         let claims = try store.claims(of: alice)
@@ -100,9 +100,9 @@ import Testing
         #expect(try store.replyFields(of: account)["instance_url"] == "https://eu7.example.com")
     }
 
-    @Test func `what is kept with an account does not wait for the account's provider`() async throws {
+    @Test func `user data of an account does not wait for the account's provider`() async throws {
         let held = try HeldProvider(), world = try LibraryWorld()
-        // Whoever waits for a token is more patient than the provider is slow.
+        // A caller that waits for a token is more patient than the provider is slow.
         let store = try world.store(configuring: false) { $0.lockWait = 600 }
         try store.configure(held.type)
         let account = try await store.signIn(toType: "Held", interaction: LibraryWorld.browser())

@@ -65,7 +65,7 @@ import Testing
         #expect(try store.accounts() == [])
     }
 
-    @Test func `a sign-in whose code is being exchanged is kept`() async throws {
+    @Test func `a sign-in is kept if it is cancelled during the code exchange`() async throws {
         var changes = try store.changes().makeAsyncIterator()
         held.hold("/token")
         try await cancel(when: { try await held.reached("/token") }) { [store] in
@@ -134,7 +134,7 @@ import Testing
         #expect(try store.accounts() == [])
     }
 
-    @Test func `a task that is cancelled already asks nobody`() async throws {
+    @Test func `a task that is already cancelled sends no request`() async throws {
         let account = try await signIn()
         let count = held.received.count
         let task = Task { [store, held] in

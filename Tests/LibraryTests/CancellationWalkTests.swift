@@ -39,7 +39,7 @@ import Testing
     private static let most = 200
 
     @Test(arguments: Call.allCases)
-    func `a call is cancelled at every await, and what comes after it is whole`(call: Call) async throws {
+    func `a call is cancelled at every await, and the next call succeeds`(call: Call) async throws {
         var account = try await store.signIn(toType: "Held", interaction: LibraryWorld.browser())
         let sealed = try await store.exportAccounts(passphrase: Secret("correct horse battery"))
         var cancelled = 0, step = 1, isOver = false
@@ -60,7 +60,7 @@ import Testing
             executor.finish()
             isOver = !reached.withLock { $0 }
             step += 1
-            // Whatever was under way, the next call finds everything as it should be.
+            // The next call finds a correct state, whatever was under way.
             if try store.accounts(ofType: "Held").isEmpty {
                 account = try await store.signIn(toType: "Held", interaction: LibraryWorld.browser())
             }

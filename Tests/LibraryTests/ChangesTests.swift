@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What a program sees of what happens, in its own process and others.
+/// The changes that a program sees, in its own process and others.
 @Suite struct ChangesTests {
     @Test func `changes made by anybody are observed`() async throws {
         let world = try LibraryWorld(), store = try world.store()

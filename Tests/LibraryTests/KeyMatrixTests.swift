@@ -11,7 +11,7 @@ import Testing
     enum Shape: String, CaseIterable {
         case unbound, bound, exchanged, withResource
 
-        /// What it adds to the definition.
+        /// The members that the shape adds to the definition.
         var members: [String] {
             switch self {
             case .unbound: []
@@ -73,7 +73,7 @@ import Testing
     private var requests: Int { provider.received.count { $0.path == "/token" } }
 
     @Test(arguments: Adapter.allCases, Shape.allCases)
-    func `whoever asks has the same token, and the one that was refreshed afterwards`(
+    func `every caller has the same token, and the new one after a refresh`(
         adapter: Adapter, shape: Shape
     ) async throws {
         try await signIn(adapter, shape)
@@ -81,7 +81,7 @@ import Testing
         let store = try world.store(configuring: false)
         let account = try #require(try store.accounts().first)
 
-        /// What each of them gives, without a request to the provider.
+        /// The result that each of them gives, without a request to the provider.
         func everybody(_ expected: String) async throws {
             let before = requests
             #expect(try await run(["token"] + words) == expected)

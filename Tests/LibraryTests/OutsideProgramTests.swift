@@ -36,7 +36,7 @@ struct OutsideProgramTests {
         return try await compiler.link(["main.swift": String(contentsOfFile: source, encoding: .utf8)])
     }
 
-    /// What the program says, wherever its secrets are.
+    /// The output of the program, wherever its secrets are.
     private static let expected = [
         "in bob@example.com", "change account.added", "revoked 200", "lost: sign_in_required",
         "change token.lost, with a reason", "change account.updated",

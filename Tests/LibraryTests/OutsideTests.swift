@@ -5,7 +5,7 @@ import Testing
 
 /// A program of somebody else's, with nothing but this library.
 @Suite struct OutsideTests {
-    /// What the library promises, as `docs/` shows it and as programs of before use it.
+    /// The API that the library promises, as `docs/` shows it and as earlier programs use it.
     private static let promised = """
         import CredentialCore
         import Credentials
@@ -53,7 +53,7 @@ import Testing
 
         """
 
-    @Test func `what is promised compiles, in Swift 6 and without a warning`() async throws {
+    @Test func `the documented examples compile, in Swift 6 and without a warning`() async throws {
         #expect(try await OutsideCompiler().check(["promised.swift": Self.promised]) == "")
     }
 
@@ -107,7 +107,7 @@ import Testing
 
     /// SwiftPM's own reading of the package of somebody else's: its manifest, this package by its path, and the product by
     /// its name. To build it takes SwiftPM minutes, as everything is compiled once more: `scripts/check-library`.
-    @Test func `SwiftPM finds the product for a package of somebody else's`() async throws {
+    @Test func `SwiftPM finds the product for another developer's package`() async throws {
         let folder = try TemporaryFolder(), checkout = OutsideCompiler.checkout
         func resolve(_ package: String) async throws -> ChildProcess.Outcome {
             let child = ChildProcess(

@@ -17,7 +17,7 @@ import Testing
         store = try world.store()
     }
 
-    @Test func `a person who is known gets another account where a new one is asked for`() async throws {
+    @Test func `a known user gets another account if a new one is requested`() async throws {
         let alice = try await world.signIn(store)
         #expect(try await world.signIn(store).id == alice.id)
         let other = try await store.signIn(
@@ -54,7 +54,7 @@ import Testing
             try await world.command(["types", "show", "Imported", "--json"]).standardOutput == shown.standardOutput)
     }
 
-    @Test func `a JSON definition becomes a type, and what is neither is refused`() throws {
+    @Test func `a JSON definition becomes a type, and other content is refused`() throws {
         let definition = Array(#"{"adapter": "oauth2", "issuer": "https://a.example.com", "client_id": "c"}"#.utf8)
         let imported = try store.importType(from: definition, name: "Work")
         #expect(imported.type.issuer == "https://a.example.com")
@@ -72,7 +72,7 @@ import Testing
         for word in ["on", "off", ""] { #expect(try open(word).accounts().isEmpty) }
     }
 
-    @Test func `what nobody knows the end of is settled where somebody says so`() async throws {
+    @Test func `a refresh with an unknown outcome is settled by the user's decision`() async throws {
         let nodes = try EtcdNodes.shared(), names = nodes.certificate(of: "host")
         try store.configure(world.type, persisting: true)
         let alice = try await world.signIn(store)
@@ -121,7 +121,7 @@ import Testing
         let unknown = await failure { try theirs.accounts(ofType: LibraryWorld.typeName) }
         #expect(unknown?.code == .temporary)
         #expect(await failure { try theirs.defaultAccount(ofType: LibraryWorld.typeName) }?.code == .temporary)
-        // Who has seen somebody has that one still, and is told that it is as it was.
+        // A host that has seen an account still has it, and is told that it is as it was.
         let warnings = Mutex<[String]>([])
         let here = try world.store { options in options.warn = { said in warnings.withLock { $0.append(said) } } }
         #expect(try here.accounts(ofType: LibraryWorld.typeName).map(\.id) == [alice.id])
@@ -159,7 +159,7 @@ import Testing
         #expect(try there.accounts(ofType: "TaskList").map(\.subject) == [alice.subject, bob.subject])
         #expect(try there.accounts(ofType: "TaskList").first?.label == "work")
         #expect(try await there.send(world.tasks(), as: taken[0]).status == 200)
-        // What is there already stays as it is.
+        // An account that exists already stays as it is.
         #expect(try await there.importAccounts(from: sealed, passphrase: passphrase).isEmpty)
 
         // The command reads what a program has written, and writes what a program reads.
@@ -189,8 +189,7 @@ import Testing
         #expect(await failure { try await there.exportAccounts(passphrase: passphrase) }?.code == .noSuchAccount)
     }
 
-    @Test func `what the provider says of a token is told, and what else it replied, on either side`() async throws
-    {
+    @Test func `introspection of a token and other response members are shown, on either side`() async throws {
         let held = try HeldProvider()
         try store.configure(held.type, persisting: true)
         let account = try await store.signIn(toType: "Held", interaction: LibraryWorld.browser())
@@ -211,7 +210,7 @@ import Testing
         #expect(both.exitStatus == 2)
     }
 
-    @Test func `what programs keep with an account the command shows and replaces`() async throws {
+    @Test func `the command shows and replaces user data of programs`() async throws {
         let alice = try await world.signIn(store)
         var changes = try store.changes().makeAsyncIterator()
         try store.setUserData(["theme": "dark", "lists": ["home"]] as [String: JSONValue], of: alice)

@@ -8,7 +8,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What the samples and their libraries did, row by row of `docs/seed-coverage.md`, by a Swift program.
+/// The behaviour of the samples and their libraries, row by row of `docs/seed-coverage.md`, by a Swift program.
 @Suite struct SeedRowTests {
     private let held: HeldProvider
     private let world: LibraryWorld
@@ -93,7 +93,7 @@ import Testing
         ("token_type", JSONValue.string("mac")), ("access_token", "a\u{1}b"), ("access_token", 7),
         ("access_token", .null),
     ])
-    func `a token reply that cannot be right signs nobody in`(name: String, value: JSONValue) async throws {
+    func `an invalid token response signs no user in`(name: String, value: JSONValue) async throws {
         held.change([name: value])
         let error = await failure { try await signIn() }
         #expect(error?.code == .malformedReply)
@@ -133,7 +133,7 @@ import Testing
         }
     }
 
-    @Test func `the id token is what is sent where the type wants it so`() async throws {
+    @Test func `the ID token is sent if the type requires it`() async throws {
         var type = world.type
         type.bearer = .idToken
         try store.configure(type)
@@ -164,7 +164,7 @@ import Testing
     }
 
     @Test(arguments: DemoSwitches.IDTokenFault.allCases.filter { $0 != .none })
-    func `an id token that does not hold up signs nobody in, and refreshes nothing`(
+    func `an invalid ID token signs no user in, and refreshes no token`(
         fault: DemoSwitches.IDTokenFault
     ) async throws {
         world.provider.change { $0.idTokenFault = fault }
@@ -181,7 +181,9 @@ import Testing
         #expect(try store.claims(of: alice)["name"] == "Alice Example")
     }
 
-    @Test func `people whose sub says nothing are two, and a profile_info of nulls hurts nobody`() async throws {
+    @Test func `two users with an unusable sub are two accounts, and a profile_info of nulls is accepted`()
+        async throws
+    {
         world.provider.change {
             $0.oldSubject = true
             $0.profileInfoHasNulls = true

@@ -18,7 +18,7 @@ import Testing
     }
 
     @Test
-    func `a redirect URI that no browser comes back to is swapped for the loopback, where the provider takes it`()
+    func `a redirect URI that no browser returns to is replaced by localhost, if the provider accepts it`()
         async throws
     {
         let world = try LibraryWorld(redirectURI: "urn:ietf:wg:oauth:2.0:oob"), store = try world.store()
@@ -160,7 +160,7 @@ import Testing
         #expect(again.id == alice.id)
     }
 
-    @Test func `what the provider shall ask, and extra parameters, are said for each sign-in`() async throws {
+    @Test func `the prompt and extra parameters are set for each sign-in`() async throws {
         let held = try HeldProvider(), world = try LibraryWorld(), store = try world.store(configuring: false)
         try store.configure(held.type)
         func fields(_ prompt: AccountStore.Prompt) async throws -> [String: String] {
@@ -181,7 +181,7 @@ import Testing
         #expect(!plain.contains("nux"))
     }
 
-    @Test func `a prepared sign-in is finished by whoever has the redirect, once`() async throws {
+    @Test func `a prepared sign-in is finished by any store with the redirect, once`() async throws {
         let world = try LibraryWorld(redirectURI: "urn:ietf:wg:oauth:2.0:oob")
         let store = try world.store(), other = try world.store()
         let prepared = try await store.prepareAuthorization(ofType: "TaskList")

@@ -56,7 +56,7 @@ import Testing
         #expect(none?.hint?.contains("credmgr") == false)
     }
 
-    @Test func `what a program keeps with an account is kept by the command`() async throws {
+    @Test func `the command keeps user data of a program`() async throws {
         let world = try LibraryWorld(), store = try world.store()
         let alice = try await world.signIn(store)
         try store.configure(world.type, persisting: true)

@@ -9,7 +9,7 @@ import Testing
 
 /// Tokens and requests of a Swift program.
 @Suite struct TokenTests {
-    @Test func `a token is shared by stores and refreshed once where it is refused`() async throws {
+    @Test func `stores share a token and refresh it once if it is refused`() async throws {
         let world = try LibraryWorld(), store = try world.store(), other = try world.store()
         let alice = try await world.signIn(store)
         let token = try await other.token(of: alice)
@@ -19,8 +19,7 @@ import Testing
         #expect(world.provider.counters.refreshes == 1)
     }
 
-    @Test func `refreshes are made by the installed program, and in this process where there is none`() async throws
-    {
+    @Test func `the installed program makes refreshes, and this process does without it`() async throws {
         let world = try LibraryWorld()
         let alice = try await world.signIn(try world.store())
         let told = Mutex<[String]>([])
@@ -36,7 +35,7 @@ import Testing
         #expect(world.provider.counters.refreshes == 2)
     }
 
-    @Test func `a refresh is another process's, which is told what is wanted and given the lock`() async throws {
+    @Test func `another process makes the refresh, with the request and the lock of the caller`() async throws {
         let world = try LibraryWorld(), log = world.path + "/calls", script = world.path + "/credmgr"
         try installProgram(
             "#!/bin/sh\nprintf '%s\\n' \"$*\" >> '\(log)'\nexec '\(BuiltProgram.path)' \"$@\"\n", at: script)
@@ -127,7 +126,7 @@ import Testing
         let alice = try await store.signIn(toType: "TaskList")
         let cached = try await store.token(of: alice, interaction: .ifNeeded)
         #expect(try await store.token(of: alice, interaction: .ifNeeded).token == cached.token)
-        // What is not in the cache is refreshed, before anybody is asked.
+        // A token that is not in the cache is refreshed, before the user is asked.
         let refreshed = try await store.token(of: alice, forceRefresh: true, interaction: .ifNeeded)
         #expect(refreshed.token != cached.token)
         #expect(opened.withLock { $0 } == 1)
@@ -143,7 +142,7 @@ import Testing
         #expect(try store.accounts().count == 1)
     }
 
-    @Test func `if needed is while a token still lives, too, where only a sign-in gives the next`() async throws {
+    @Test func `if needed also signs in while a token is valid, if only a sign-in gives the next`() async throws {
         let world = try LibraryWorld()
         let opened = Mutex(0), told = Mutex<[String]>([])
         try FileManager.default.createDirectory(
@@ -171,7 +170,7 @@ import Testing
         #expect(opened.withLock { $0 } == 2)
     }
 
-    @Test func `a token goes to the type's own origin only, and where a rule lets it`() async throws {
+    @Test func `a token goes to the type's own origin only, or to the destination of a rule`() async throws {
         let world = try LibraryWorld(), store = try world.store()
         let alice = try await world.signIn(store)
         let elsewhere = try HeldProvider()
@@ -228,7 +227,7 @@ import Testing
         #expect(held.received.count { $0.text.contains("grant_type=refresh_token") } == 1)
         #expect(try await store.send(get("/api/moved"), as: account).status == 200)
         #expect(held.received.last?.path == "/api/there")
-        // What no refresh mends is told with the sign-in that does.
+        // A refusal that no refresh mends is reported with the sign-in that does.
         let narrow = try get("/api/narrow")
         let error = await failure { try await store.send(narrow, as: account) }
         #expect(error?.code == .signInRequired)
@@ -287,7 +286,7 @@ import Testing
         withExtendedLifetime(world) {}
     }
 
-    @Test func `slow providers hold nobody up but those who ask them`() async throws {
+    @Test func `slow providers delay only their own callers`() async throws {
         let (held, world, store, account) = try await signedIn()
         held.hold("/token")
         // More than the cooperative pool has threads.

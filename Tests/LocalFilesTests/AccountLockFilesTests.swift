@@ -60,7 +60,7 @@ import Testing
         #expect(FileManager.default.fileExists(atPath: path))
     }
 
-    @Test func `a lock whose file was removed while it was waited for is that of the new file`() throws {
+    @Test func `a lock with a file that was removed during the wait is that of the new file`() throws {
         _ = try locks.tryLock("a1", in: group)
         let program = try holder()
         // Two wait for the old file. A cleaner removes it, and its holder ends.
@@ -104,7 +104,8 @@ import Testing
         let start = ContinuousClock.now
         let error = #expect(throws: CredentialError.self) { try locks.lock("a1", in: group, seconds: 1) }
         #expect(error?.code == .lockTimeout)
-        // Who it is, and for how long: a stopped one goes on by the hint.
+        // The message names the process, and how long it has held the lock: the hint tells how a stopped process
+        // continues.
         #expect(error?.message.contains("process \(program.process) has held the lock of account a1 for ") == true)
         program.send(signal: SIGSTOP)
         for _ in 0..<30_000 where locks.holder(of: "a1", in: group)?.isStopped == false { usleep(1_000) }
@@ -150,7 +151,7 @@ import Testing
         #expect(shared.value == 200)
     }
 
-    @Test func `where no lock can be made nothing may be refreshed`() throws {
+    @Test func `if no lock can be made no refresh is allowed`() throws {
         try "".write(toFile: temporary.path + "/credmgr", atomically: false, encoding: .utf8)
         let error = #expect(throws: CredentialError.self) { try locks.tryLock("a1", in: group) }
         #expect(error?.code == .storeUnavailable)

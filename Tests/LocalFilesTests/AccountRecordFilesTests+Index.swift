@@ -7,7 +7,7 @@ import Testing
 
 // The index of the names beside the records.
 extension AccountRecordFilesTests {
-    @Test func `a group whose format or whose records are gone is not one without accounts`() throws {
+    @Test func `a group without its format file or its records is not one without accounts`() throws {
         try add(1...2)
         let format = folder + "/format", records = records
         try FileManager.default.removeItem(atPath: format)
@@ -84,11 +84,11 @@ extension AccountRecordFilesTests {
     }
 
     @Test(arguments: [false, true])
-    func `an index with any byte of it changed is made again, and gives nobody another account`(isAppended: Bool)
+    func `an index with any byte changed is rebuilt, and gives no name another account`(isAppended: Bool)
         throws
     {
         try add(1...3)
-        // What was appended by now stands in the part that has each account once.
+        // Entries that were appended by now stand in the part that has each account once.
         try FileManager.default.removeItem(atPath: folder + "/index")
         _ = try records.index(of: group, .ids)
         if isAppended {
@@ -108,7 +108,7 @@ extension AccountRecordFilesTests {
         }
     }
 
-    @Test func `what is appended counts more than what stands before it, whatever is done in whatever order`()
+    @Test func `appended lines take precedence over earlier ones, for every order of operations`()
         throws
     {
         var random = SystemRandomNumberGenerator()
@@ -233,7 +233,7 @@ extension AccountRecordFilesTests {
         }
     }
 
-    @Test func `a name is not found in what a newer line has taken the place of, nor in a checksum`() throws {
+    @Test func `a name is not found in a superseded line, nor in a checksum`() throws {
         try add(1...20)
         for number in 1...20 {
             try records.update(Self.id(number), in: group) { $0.label = "old \(number)" }
@@ -257,7 +257,7 @@ extension AccountRecordFilesTests {
         try add(1...2)
         let lost = folder + "/accounts/" + Self.id(1), elsewhere = folder + "/elsewhere"
         try FileManager.default.moveItem(atPath: lost, toPath: elsewhere)
-        // Whoever makes the index again does not forget the name.
+        // A reader that makes the index again does not forget the name.
         for check in [IndexCheck.none, .ids, .everything, .none] { _ = try records.index(of: group, check) }
         let index = try records.index(of: group, .none)
         #expect(index.unreadable == [Self.id(1)])

@@ -3,7 +3,7 @@ import Foundation
 import LocalFiles
 import Testing
 
-// Who is meant where a record cannot be read, and what the index knows of one then.
+// The account that is meant if a record cannot be read, and the facts that the index knows of it then.
 extension AccountRecordFilesTests {
     // MARK: Who is meant where a record cannot be read
 
@@ -62,8 +62,7 @@ extension AccountRecordFilesTests {
         #expect(try records.index(of: group, .none).unreadableEntries.map(\.label) == ["both"])
     }
 
-    @Test func `what nobody knows the name of stops no account that is named, in this group and in another`() throws
-    {
+    @Test func `a record with an unknown name stops no named account, in this group and in another`() throws {
         try add(1...1)
         let other = try KeychainGroup("other")
         guard
@@ -84,7 +83,7 @@ extension AccountRecordFilesTests {
         }
     }
 
-    @Test func `what was signed out is not missing, and what stays keeps its name`() throws {
+    @Test func `a signed-out account is not missing, and the remaining one keeps its name`() throws {
         try add(1...2)
         let record = try #require(try records.read(Self.id(1), in: group))
         guard case .overtaken = try records.remove(Self.id(1), in: group, expecting: record.generation + 1) else {

@@ -54,7 +54,7 @@ import Testing
 
     // MARK: Records
 
-    @Test func `what is written is read, for its owner alone`() throws {
+    @Test func `a written record is read, for its owner alone`() throws {
         try add(1...2)
         let read = try #require(try records.read(Self.id(2), in: group))
         #expect(read.account == account(2) && read.generation == 1 && read.sealed?.bytes == [1, 2, 3, 2])
@@ -65,7 +65,7 @@ import Testing
         #expect(try text("format") == "2\n")
     }
 
-    @Test func `only who has read a generation replaces it`() throws {
+    @Test func `only the reader of the current generation replaces it`() throws {
         try add(1...1)
         var record = try #require(try records.read(Self.id(1), in: group))
         record.account.label = "first"
@@ -82,7 +82,7 @@ import Testing
         #expect(left.isEmpty, "\(left)")
     }
 
-    @Test func `of many who write at once none is lost`() async throws {
+    @Test func `of many concurrent writes none is lost`() async throws {
         try add(1...1)
         let records = records
         let group = group
@@ -105,7 +105,7 @@ import Testing
     }
 
     @Test(arguments: ["", "{", "{}\n", #"{"version":1}"# + "\n", "not JSON\n"])
-    func `a damaged record is named, hurts nobody else, and is set aside`(content: String) throws {
+    func `a damaged record is named, affects no other account, and is quarantined`(content: String) throws {
         try add(1...3)
         try write(content, to: "accounts/" + Self.id(2))
         let error = #expect(throws: CredentialError.self) { try records.read(Self.id(2), in: group) }
@@ -200,7 +200,7 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: temporary.path + "/credmgr/groups/other/format"))
     }
 
-    @Test func `what an older version has kept is said, and never no accounts`() throws {
+    @Test func `accounts of an older version are reported, and never as no accounts`() throws {
         try FileManager.default.createDirectory(
             atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         try write(#"{"version": 1, "accounts": [], "defaults": {}}"#, to: "accounts.json")

@@ -40,7 +40,7 @@ import Testing
                 """)
     }
 
-    @Test func `a reader is told what comes after it began, whole and in order`() throws {
+    @Test func `a reader gets the events after its start, complete and in order`() throws {
         log.append(event(0))
         let reader = try EventReader(folders, group: .standard)
         #expect(try reader.next(timeout: 0) == nil)
@@ -173,7 +173,7 @@ import Testing
         "2023-11-14T24:00:00Z", "2023-11-14T22:60:00Z", "2023-11-14T22:13:20+00", "2023-11-14t22:13:20Z",
         "+023-11-14T22:13:20Z", "２023-11-14T22:13:2Z",
     ])
-    func `what is not a time is refused`(text: String) {
+    func `an invalid time is refused`(text: String) {
         #expect(Instant(rfc3339: text) == nil)
     }
 }

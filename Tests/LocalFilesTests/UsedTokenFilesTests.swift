@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    @Test func `where no digest can be kept, that is known`() throws {
+    @Test func `if no digest can be kept, the check fails`() throws {
         try used.checkMemory()
         #expect(!FileManager.default.fileExists(atPath: state))
         used.record(rotation: 1, of: Base64URL.encode([UInt8](repeating: 7, count: 16)), until: nil)

@@ -102,7 +102,7 @@ import Testing
             }
         }
         #expect(!FileManager.default.fileExists(atPath: folder.path + "/seen/begun"))
-        // What is beside it, it may have.
+        // The plugin may have a folder beside it.
         try install(plugin: "canned", needs: "\"read\": [\"\(path)/beside\"]")
         try begin(machine())
         #expect(FileManager.default.fileExists(atPath: folder.path + "/seen/begun"))

@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Whose answer the redirect listener takes. Only root can play another user.
+/// The users whose answers the redirect listener takes. Only root can play another user.
 @Suite(.needs(.root)) struct `Who brings a redirect` {
     private static let nobody = 65534
 
@@ -53,7 +53,7 @@ import Testing
         let page = try send(his, as: Self.nobody)
         #expect(page.hasPrefix("HTTP/1.1 403 "))
         #expect(page.contains("redirect_peers") && page.contains("uid \(Self.nobody)"))
-        // Who sends and goes leaves a socket behind that seems to be root's.
+        // A client that sends and goes leaves a socket behind that seems to be root's.
         for _ in 0..<5 { _ = try send(his, as: Self.nobody, leaves: true) }
         let mine = listener.redirectURI + "?state=right&code=mine"
         #expect(try send(mine, as: 0).contains("taken"))
@@ -83,7 +83,7 @@ import Testing
 }
 
 @Suite struct `The word of redirect_peers` {
-    @Test func `says who is taken`() throws {
+    @Test func `selects the accepted users`() throws {
         let same = try #require(RedirectPeers(word: "same-user")),
             other = try #require(RedirectPeers(word: "uid:7"))
         let any = try #require(RedirectPeers(word: "any"))

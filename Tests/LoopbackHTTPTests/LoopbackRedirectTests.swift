@@ -147,7 +147,7 @@ import Testing
     ]
 
     @Test(arguments: hostile)
-    func `refuses what is not the sign-in and waits on`(_ request: Hostile) throws {
+    func `refuses requests outside the sign-in and waits on`(_ request: Hostile) throws {
         let listener = try listen()
         let waiting = wait(listener)
         let port = try port(listener)
@@ -253,7 +253,7 @@ import Testing
         #expect(try request.value() == 200)
     }
 
-    @Test func `a provider's words may hold what cannot stand in a URL, the code may not`() throws {
+    @Test func `a provider's text may hold characters that a URL cannot, the code may not`() throws {
         let listener = try listen()
         let waiting = wait(listener, formPostOrigins: ["https://op.example"])
         func post(_ form: String) throws -> Int {
@@ -289,7 +289,7 @@ import Testing
         #expect(try client.send("GET", url).text.contains("is signed in"))
     }
 
-    @Test func `lets the browser go when nobody says what became of it`() throws {
+    @Test func `releases the browser if no result is reported`() throws {
         let listener = try listen()
         let url = listener.redirectURI + "?state=right&code=x"
         let request = Background { try LoopbackClient().send("GET", url).text }
@@ -298,7 +298,7 @@ import Testing
         #expect(try request.value().contains("see the terminal"))
     }
 
-    @Test func `ends with a hint when nobody comes`() throws {
+    @Test func `ends with a hint when no redirect arrives`() throws {
         let error = #expect(throws: CredentialError.self) { try listen().wait(seconds: 0) { _ in true } }
         #expect(error?.code == .temporary)
         #expect(error?.hint != nil)

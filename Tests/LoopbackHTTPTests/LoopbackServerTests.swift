@@ -52,7 +52,7 @@ import Testing
         #expect(try client.send("POST", url, body: [UInt8](repeating: 65, count: 1001)).status == 413)
     }
 
-    @Test func `ends a connection whose chunked body passes the limit`() throws {
+    @Test func `ends a connection when its chunked body passes the limit`() throws {
         let server = try echo(limits: ServerLimits(bodyBytes: 1000))
         let chunk = "400\r\n" + String(repeating: "A", count: 1024) + "\r\n0\r\n\r\n"
         let head = "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -120,7 +120,7 @@ import Testing
         #expect(error?.message.contains(String(first.port)) == true)
     }
 
-    @Test func `refuses a port whose IPv6 side belongs to somebody else`() throws {
+    @Test func `refuses a port if its IPv6 side belongs to another process`() throws {
         let descriptor = socket(AF_INET6, Int32(SOCK_STREAM.rawValue), 0)
         defer { close(descriptor) }
         var address = sockaddr_in6(), yes: Int32 = 1
@@ -155,7 +155,7 @@ import Testing
         "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999\r\n\r\n",
         "GET / HTTP/1.1\r\nHost: a\r\n bad: x\r\n: y\r\n\r\n", "\u{16}\u{3}\u{1}\u{2}\u{0}\u{1}",
     ])
-    func `survives what is no HTTP`(_ text: String) throws {
+    func `survives invalid HTTP`(_ text: String) throws {
         let server = try echo(limits: ServerLimits(idleSeconds: 1))
         _ = try client.exchange(Array(text.utf8), port: server.port)
         #expect(try client.send("GET", "http://127.0.0.1:\(server.port)/").status == 200)

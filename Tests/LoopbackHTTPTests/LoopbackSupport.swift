@@ -28,7 +28,7 @@ final class RawConnection {
         }
     }
 
-    /// What comes until the server ends the connection.
+    /// The bytes that come until the server ends the connection.
     func readToEnd() -> String {
         var collected: [UInt8] = [], buffer = [UInt8](repeating: 0, count: 4096)
         while case let count = recv(descriptor, &buffer, buffer.count, 0), count > 0 {

@@ -2,7 +2,7 @@ import CredentialCore
 import OAuth
 import Testing
 
-/// What an authorization server may name that only an API named.
+/// The endpoints that an authorization server may name if only an API named the server.
 @Suite struct APINamedServerTests {
     private static let issuer = "https://as.example"
 
@@ -86,7 +86,7 @@ import Testing
         try check([.token: "http://127.0.0.1:8/token"], api: "http://localhost:9/mcp")
     }
 
-    @Test func `a server that the user named may name what it likes`() throws {
+    @Test func `a server that the user named may name any endpoint`() throws {
         try check(
             [.token: "https://oauth.example/token", .authorization: "https://accounts.example/authorize"],
             isNamedByAPI: false)

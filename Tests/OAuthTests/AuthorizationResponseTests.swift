@@ -107,7 +107,7 @@ import Testing
         #expect((code != nil) == isAccepted)
     }
 
-    @Test func `keeps what a refusal says, and checks its state first`() throws {
+    @Test func `keeps the text of a refusal, and checks its state first`() throws {
         let text =
             Self.loopback
             + "?error=access_denied&error_description=AADB2C90118%3a+The+user%0d%0aCorrelation+ID%3a+1%0d%0a"
@@ -150,7 +150,7 @@ import Testing
     }
 
     @Test(arguments: ["code=c%&state=s", "code=c&state=s%", "code=c&state=s&iss=%ff"])
-    func `what decides is read strictly`(parameters: String) {
+    func `the parameters that decide are parsed strictly`(parameters: String) {
         let error = #expect(throws: CredentialError.self) {
             try AuthorizationResponse.parse(Self.loopback + "?" + parameters, redirectURI: Self.loopback)
         }

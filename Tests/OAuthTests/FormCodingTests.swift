@@ -28,7 +28,7 @@ import Testing
     @Test(arguments: ["a=%", "a=%4", "a=%zz", "a=%c3", "a=%ff", "%=a", "a=%+1"])
     func `refuses broken escapes`(text: String) { #expect(FormCoding.decode(text) == nil) }
 
-    @Test func `decodes what it encodes, for every byte of UTF-8`() throws {
+    @Test func `decodes its own encoding, for every byte of UTF-8`() throws {
         let text = String(String.UnicodeScalarView((0...0x250).compactMap(Unicode.Scalar.init)))
         let fields = try #require(FormCoding.decode(FormCoding.encode([(name: text, value: text)])))
         #expect(fields.count == 1)

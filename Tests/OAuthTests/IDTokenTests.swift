@@ -100,7 +100,7 @@ extension JSONValue {
             ["exp": .decimal("1700003600.5")], ["sub": .string(String(repeating: "x", count: 255))],
             ["exp": .decimal("1e30")], ["unknown": ["a": [1, .null]]],
         ] as [JSONValue])
-    func `accepts what the specification allows`(changes: JSONValue) throws {
+    func `accepts every token that the specification allows`(changes: JSONValue) throws {
         _ = try minter.validate(try minter.token(.es256, claims: spoiled(changes)))
     }
 

@@ -70,7 +70,7 @@ import Testing
         let source = MetadataSource()
         let metadata = try source.metadata(of: Self.issuer, issuer, needs: [.token, .revocation], in: context)
         #expect(metadata.endpoints[.revocation]?.path == "/revoke" && metadata.endpoints[.token]?.path == "/token")
-        // What is there needs no second look, and one that is about another issuer says nothing.
+        // Metadata that is known needs no second look, and metadata about another issuer counts for nothing.
         _ = try source.metadata(of: Self.issuer, issuer, needs: [.token], in: context)
         world.clock.pass(4_000)
         expect()
@@ -100,7 +100,7 @@ import Testing
             "GET", other, ["issuer": .string(Self.issuer), "token_endpoint": "https://op.example/token"])
         let found = try MetadataSource().metadata(of: Self.issuer, issuer, in: context)
         #expect(found.endpoints[.token]?.path == "/token")
-        // Where no place has any, the first trouble is told, with its address.
+        // If no place has any, the first trouble is reported, with its address.
         world.clock.pass(4_000)
         expectTrouble()
         world.provider.expect("GET", other) { _ in HTTPResponse(status: 404, headers: [], body: []) }
@@ -122,7 +122,7 @@ import Testing
         #expect(world.provider.received.count == 1)
     }
 
-    @Test func `an unusable endpoint is taken from another document, or refused where it is wanted`() throws {
+    @Test func `an unusable endpoint is read from another document, or refused if it is required`() throws {
         let other = Self.issuer + "/.well-known/oauth-authorization-server"
         let issuer = try #require(WebAddress(Self.issuer))
         func expectDocument(_ place: String, _ registration: JSONValue) {
@@ -150,7 +150,7 @@ import Testing
         #expect(world.provider.missing == 0)
     }
 
-    @Test func `a pushed request is looked for where the provider demands it`() throws {
+    @Test func `a pushed request endpoint is looked up if the provider requires it`() throws {
         let other = Self.issuer + "/.well-known/oauth-authorization-server"
         let issuer = try #require(WebAddress(Self.issuer))
         let members: JSONObject = JSONObject([
@@ -178,7 +178,7 @@ import Testing
         #expect(world.provider.received.count == 2)
     }
 
-    @Test func `a 304 that nobody asked for is no document`() throws {
+    @Test func `an unsolicited 304 is not a document`() throws {
         expect(304, sent: ["if-none-match": nil])
         let error = #expect(throws: CredentialError.self) { try discover() }
         #expect(error?.code == .temporary)
@@ -193,7 +193,7 @@ import Testing
         _ = try discover()
     }
 
-    @Test func `what is refused is not kept`() throws {
+    @Test func `a refused document is not cached`() throws {
         expect(issuer: "https://evil.example")
         let error = #expect(throws: CredentialError.self) { try discover() }
         #expect(error?.code == .validationFailed)

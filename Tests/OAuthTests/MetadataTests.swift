@@ -24,7 +24,7 @@ import Testing
 
     @Test(arguments: [
         "token_endpoint", "registration_endpoint", "authorization_endpoint", "jwks_uri", "revocation_endpoint",
-    ]) func `a provider elsewhere names no endpoint on this machine`(name: String) throws {
+    ]) func `a remote provider names no endpoint on this machine`(name: String) throws {
         for place in ["http://127.0.0.1:9200/_bulk", "https://localhost/x", "http://[::1]:1/"] {
             let text = #"{"issuer":"ISSUER","\#(name)":"\#(place)"}"#
             let endpoint = try #require(AccountType.Endpoint(rawValue: name))
@@ -69,7 +69,7 @@ import Testing
     @Test(arguments: [
         (#""""#, "''"), (#""/register""#, "'/register'"), (#""http://op/r""#, "'http://op/r'"), ("7", "'7'"),
         (#""https://op/#/apps""#, "'https://op/#/apps'"), (#""https://op/r ""#, "'https://op/r'"),
-    ]) func `leaves out an endpoint that cannot be used, and refuses it where it is needed`(
+    ]) func `omits an endpoint that cannot be used, and refuses it if it is needed`(
         value: String, shown: String
     ) throws {
         for endpoint in AccountType.Endpoint.allCases where endpoint != .token {
@@ -109,7 +109,7 @@ import Testing
     @Test(arguments: [
         ("", ["openid-configuration", "oauth-authorization-server"]),
         ("/", ["openid-configuration", "oauth-authorization-server"]),
-    ]) func `knows where metadata is`(root: String, names: [String]) throws {
+    ]) func `knows the addresses of the metadata`(root: String, names: [String]) throws {
         let locations = ServerMetadata.locations(of: try #require(WebAddress("https://example.com" + root)))
         #expect(locations.map(\.description) == names.map { "https://example.com/.well-known/" + $0 })
     }
@@ -155,7 +155,7 @@ import Testing
         #expect(reply.complete?.query == "user_code=WDJB-MJHT")
     }
 
-    @Test func `gives defaults and bounds what is absurd`() throws {
+    @Test func `gives defaults and limits absurd values`() throws {
         let start = #"{"device_code":"d","user_code":"u","verification_url":"https://e/d""#
         #expect(try device(start + "}").interval == 5)
         #expect(try device(start + #","interval":-3,"expires_in":1e99}"#).interval == 1)

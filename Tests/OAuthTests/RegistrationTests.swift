@@ -159,7 +159,7 @@ import Testing
     @Test(
         arguments: [
             (["resource": "https://evil.example/v1"], .validationFailed),
-            // What listens on this machine is not for others to have asked.
+            // A server that listens on this machine must not be asked at the request of others.
             (["authorization_servers": ["http://127.0.0.1:9200"]], .validationFailed),
             (["authorization_servers": ["https://localhost:8443/x"]], .validationFailed),
             (["resource": "https://api.example/v2"], .validationFailed),
@@ -170,7 +170,7 @@ import Testing
             (["authorization_servers": ["javascript:x"]], .validationFailed),
             (["bearer_methods_supported": ["query"]], .unsupported),
         ] as [(JSONValue, ErrorCode)])
-    func `metadata that points elsewhere is refused`(changes: JSONValue, code: ErrorCode) throws {
+    func `metadata with foreign addresses is refused`(changes: JSONValue, code: ErrorCode) throws {
         let error = #expect(throws: CredentialError.self) {
             try find(
                 challenge:
@@ -182,7 +182,7 @@ import Testing
     }
 
     @Test(arguments: [.null, 7] as [JSONValue])
-    func `metadata of no resource is refused where the well-known places have none`(resource: JSONValue) throws {
+    func `metadata of another resource is refused if the well-known places have none`(resource: JSONValue) throws {
         world.provider.expect("GET", Self.api) { _ in
             HTTPResponse(
                 status: 401,

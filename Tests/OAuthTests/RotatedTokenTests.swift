@@ -20,7 +20,7 @@ import Testing
         #expect(token(#"{"refresh_token":12345678901"#, isCut: true) == nil)
         #expect(token("refresh_token=the-new-token&x=y", type: Self.form, isCut: true) == "the-new-token")
         #expect(token("access_token=a&refresh_token=the-new-to", type: Self.form, isCut: true) == nil)
-        // Whoever does not say that the end is missing: a part of the token that was sent is no new one.
+        // A caller that does not say that the end is missing: a part of the token that was sent is no new token.
         #expect(token("refresh_token=the-old-t", type: Self.form) == nil)
     }
 
@@ -31,7 +31,7 @@ import Testing
         #expect(token(#"{\#(others),"refresh_token":"the-new-token"}"#) == "the-new-token")
     }
 
-    @Test func `several ID tokens say nothing of whom a response is for`() {
+    @Test func `several ID tokens do not identify the user of a response`() {
         let body = #"{"refresh_token":"the-new-token","id_token":"a.b.c","id_token":"d.e.f"}"#
         let response = HTTPResponse(status: 200, body: Array(body.utf8))
         #expect(RotatedToken(response, sent: [])?.hasSeveralIDTokens == true)

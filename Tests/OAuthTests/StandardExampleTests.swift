@@ -57,7 +57,7 @@ import Testing
         """,
     ]
 
-    @Test func `the keys of RFC 7517 appendix A serve for what they say`() throws {
+    @Test func `the keys of RFC 7517 appendix A serve their declared use`() throws {
         let keys = try KeySet(try #require(Self.publicKeys.object))
         #expect(keys.keys.count == 2)
         // The first one is for encryption, so no signature is checked with it.

@@ -67,7 +67,7 @@ import Testing
         #expect(error?.code == .malformedReply)
     }
 
-    @Test func `takes an id token alone only where it serves as bearer`() throws {
+    @Test func `accepts an ID token alone only if it serves as bearer token`() throws {
         let reply = try read(
             #"{"id_token": "i", "token_type": "Bearer", "id_token_expires_in": "3600", "scope": "openid"}"#,
             idTokenAlone: true)

@@ -4,7 +4,7 @@ import Platform
 import Testing
 
 @Suite struct BackgroundCallTests {
-    @Test func `what a call returns or throws can be asked for more than once`() throws {
+    @Test func `the result or error of a call can be read more than once`() throws {
         let deadline = Deadline(milliseconds: 10_000)
         let call = try BackgroundCall { "done" }
         #expect(call.result(until: deadline) == .success("done"))

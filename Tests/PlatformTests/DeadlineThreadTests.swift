@@ -4,7 +4,7 @@ import Platform
 import Testing
 
 @Suite struct DeadlineThreadTests {
-    @Test func `what a call returns or throws reaches its caller`() throws {
+    @Test func `the result or error of a call reaches its caller`() throws {
         let deadline = Deadline(milliseconds: 10_000)
         guard case .finished(let value) = try DeadlineThread.run(until: deadline, { "done" }) else {
             Issue.record("given up")

@@ -36,7 +36,7 @@ import Testing
         #expect(try names.isEmpty)
     }
 
-    @Test func `what a dead process has left goes with the next, and what is in use stays`() throws {
+    @Test func `files of a dead process are removed by the next, and files in use stay`() throws {
         let used = try file()
         try used.write([1])
         // As a killed process leaves them: nobody has the lock.
@@ -55,7 +55,7 @@ import Testing
         #expect(try names.isEmpty)
     }
 
-    @Test func `what a command has put beside the token keeps it from nothing`() throws {
+    @Test func `a command's own files beside the token do not prevent its removal`() throws {
         let file = try file(), own = folder.path + "/" + file.directoryName + "/.a-directory"
         try file.write([1])
         try FileManager.default.createDirectory(atPath: own, withIntermediateDirectories: false)

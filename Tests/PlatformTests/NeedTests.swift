@@ -2,16 +2,16 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What tests need of the machine, and that none is left out in silence where a change is judged.
+/// The needs of tests on the machine, and the rule that none is left out in silence where a change is judged.
 @Suite struct NeedTests {
-    @Test func `what is there is there, in CI or not`() throws {
+    @Test func `an available need is met, in CI or not`() throws {
         let need = Need("something", isThere: true)
         #expect(try need.isMet([:]))
         #expect(try need.isMet(["CI": "true"]))
     }
 
     @Test(arguments: [[:], ["CI": ""], ["CI": "false"], ["CI": "0"]])
-    func `what is missing leaves a test out`(environment: [String: String]) throws {
+    func `an unavailable need skips a test`(environment: [String: String]) throws {
         #expect(try !Need("something", isThere: false).isMet(environment))
     }
 
@@ -23,11 +23,11 @@ import Testing
         #expect(missing?.description == "CI is set, and this needs something")
     }
 
-    @Test func `what no Debian has, or what is asked for by name, is left out in CI, too`() throws {
+    @Test func `a need without a Debian package, or one by explicit request, is skipped in CI, too`() throws {
         #expect(try !Need("something rare", isDemanded: false, isThere: false).isMet(["CI": "true"]))
     }
 
-    @Test func `no suite decides by itself what it leaves out`() throws {
+    @Test func `no suite decides its skips by itself`() throws {
         let tests = try #require(#filePath.range(of: "/PlatformTests/")).lowerBound
         let root = String(#filePath[..<tests])
         var count = 0

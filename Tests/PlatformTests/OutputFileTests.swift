@@ -37,7 +37,7 @@ import Testing
         try file.close()
     }
 
-    /// What both ways refuse with; the file that is there stays as it is.
+    /// The errors of both ways; the file that is there stays as it is.
     private func refusals(_ path: String) -> [CredentialError] {
         [error { try UserFile.replace(path, Array("replaced".utf8)) }, error { _ = try UserFile(path) }]
             .compactMap { $0 }

@@ -21,7 +21,7 @@ import Testing
         #expect(throws: CredentialError.self, performing: body)
     }
 
-    @Test func `what is missing is made for the user alone`() throws {
+    @Test func `a missing directory is made for the user alone`() throws {
         let folder = try PrivateDirectory.create(["a", "b"], below: base)
         #expect(folder.path == base + "/a/b")
         for path in ["/new", "/new/data", "/new/data/a", "/new/data/a/b"] {
@@ -114,7 +114,7 @@ import Testing
     }
 
     @Test(arguments: ["", ".", "..", "a/b", "../x", "a\0b", String(repeating: "x", count: 256)])
-    func `a name that could lead elsewhere is refused`(name: String) throws {
+    func `a name that could lead to another directory is refused`(name: String) throws {
         let folder = try PrivateDirectory.create(["a"], below: base)
         #expect(error { try folder.write([], to: name) }?.code == .inputOutput)
         #expect(error { _ = try folder.read(name, limit: 1) }?.code == .inputOutput)

@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct SideBySideTests {
     @Test(arguments: [1, 3, 64])
-    func `what comes of each is taken in their order, however many threads there are`(_ limit: Int) {
+    func `results are taken in the order of the items, for any number of threads`(_ limit: Int) {
         let underWay = Atomic(0), most = Mutex(0)
         var taken: [Int] = []
         SideBySide.run(Array(0..<100), atMost: limit, lane: { _ in "one" }) { number, _ in
@@ -51,7 +51,7 @@ import Testing
     }
 
     @Test(arguments: [1, 2])
-    func `what has to wait for somebody comes again, once, when all others have been begun`(_ limit: Int) {
+    func `an item that must wait is retried once, when all others have begun`(_ limit: Int) {
         let order = Mutex<[String]>([])
         var taken: [String] = []
         SideBySide.run(["held", "a", "b", "c"], atMost: limit, lane: { _ in "one" }) { item, mayPutOff in
@@ -115,7 +115,7 @@ import Testing
         #expect(taken.count { $0.hasSuffix("left out") } == 10 - taken.count { $0 == "broken" })
     }
 
-    @Test func `what was put off is left out, too, when its lane breaks`() {
+    @Test func `a deferred item is left out, too, when its lane breaks`() {
         var taken: [String] = []
         SideBySide.run([0, 1, 2], atMost: 1, lane: { _ in "one" }, caution: caution()) { number, mayPutOff in
             number == 0 && mayPutOff ? nil : "broken"

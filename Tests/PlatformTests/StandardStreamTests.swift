@@ -5,7 +5,7 @@ import Testing
 @testable import Platform
 
 @Suite struct StandardStreamTests {
-    @Test func `what cannot be written is an error`() async {
+    @Test func `a failed write is an error`() async {
         await #expect(processExitsWith: .exitCode(3)) {
             dup2(open("/dev/full", O_WRONLY), 1)
             do {
@@ -187,7 +187,7 @@ import Testing
         }
     }
 
-    @Test func `what is no terminal has no width`() {
+    @Test func `a file that is not a terminal has no width`() {
         let file = open("/dev/null", O_RDONLY)
         defer { close(file) }
         #expect(!Terminal.isTerminal(file))

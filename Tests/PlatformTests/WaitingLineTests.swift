@@ -39,7 +39,7 @@ private final class Screen: Sendable {
         #expect(screen.shown == shown)
     }
 
-    @Test func `Where nothing may be painted over, it is written once`() {
+    @Test func `On output without repainting, it is written once`() {
         let screen = Screen()
         let notice = screen.line(repaints: false).begin { "login.example.com" }
         #expect(screen.waitForMore())
@@ -65,7 +65,7 @@ private final class Screen: Sendable {
         #expect(screen.shown == "Waiting for the first\n")
     }
 
-    @Test func `What else is written stands above it`() {
+    @Test func `Other output is written above it`() {
         let screen = Screen(), line = screen.line()
         let notice = line.begin { "it" }
         #expect(screen.waitForMore())

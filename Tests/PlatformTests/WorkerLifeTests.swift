@@ -4,7 +4,7 @@ import Testing
 @testable import Platform
 
 @Suite struct WorkerLifeTests {
-    @Test func `a request may take all of a life but what is kept for the work around it`() {
+    @Test func `a request may use all of a life except the reserve for the work around it`() {
         let life = WorkerLife(limit: 20)
         #expect(life.remaining == 10)
         for _ in 0..<10 { life.tick() }

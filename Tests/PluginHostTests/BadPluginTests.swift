@@ -10,7 +10,7 @@ private let openURL =
 private let done =
     #"{"version":1,"reply":"done","identity":{"subject":"ada"},"tokens":{"access_token":"tok-1","expires_in":60,"refresh_token":"ref-1","scope":["read"]},"state":{"k":[1]}}"#
 
-/// What a plugin does wrong, and how that ends.
+/// The mistakes of a plugin, and how each ends.
 @Suite struct BadPluginTests {
     private func begin(_ plugin: CannedPlugin, seconds: Int = 20, world: World = World()) throws -> CredentialError?
     {
@@ -69,7 +69,7 @@ private let done =
         #expect(try begin(CannedPlugin(begin: nil))?.code == .malformedReply)
     }
 
-    @Test func `one whose interpreter is missing does not start`() throws {
+    @Test func `one with a missing interpreter does not start`() throws {
         let home = try PluginHome()
         let folder = try home.install(CannedPlugin(begin: done))
         try home.install("#!/nonexistent/interpreter\n", folder + "/run")
@@ -131,7 +131,7 @@ private let done =
         #expect(try begin(CannedPlugin(begin: JSONValue.object(reply).text()))?.code == .malformedReply)
     }
 
-    /// What a plugin asks a person to do, by its manifest and for a type with the endpoints.
+    /// The steps that a plugin asks a user to do, by its manifest and for a type with the endpoints.
     private func asks(
         _ interaction: JSONObject, pages: [JSONValue] = [], issuer: String? = nil,
         endpoints: [AccountType.Endpoint: String] = [:]
@@ -336,7 +336,7 @@ private let done =
         #expect(lines.filter { Int($0) != nil }.count <= 4)
     }
 
-    @Test func `a plugin gets what its own account has, and an unknown member`() throws {
+    @Test func `a plugin gets the data of its own account, and an unknown member`() throws {
         let home = try PluginHome()
         var plugin = CannedPlugin(begin: done)
         plugin.replies["refresh"] =
@@ -364,7 +364,7 @@ private let done =
         #expect(request.keys.contains { $0.hasPrefix("x_") })
     }
 
-    @Test func `tokens refreshed for somebody else are refused`() throws {
+    @Test func `tokens refreshed for a different user are refused`() throws {
         let home = try PluginHome()
         var plugin = CannedPlugin()
         plugin.replies["refresh"] = done

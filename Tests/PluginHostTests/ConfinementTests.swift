@@ -7,7 +7,8 @@ import StrictJSON
 import TestSupport
 import Testing
 
-/// What a plugin that tries cannot do. Each wall is tried by a plugin: shell and Python, confined by the real program.
+/// The actions that a plugin attempts and cannot take. Each wall is tried by a plugin: shell and Python, confined
+/// by the real program.
 @Suite struct ConfinementTests {
     /// Runs Python in a plugin: one line per step, `ok` or the name of the error.
     private func tries(
@@ -59,7 +60,7 @@ import Testing
         #expect(!said.contains("listed") && !said.contains("written"))
     }
 
-    @Test(.needs(.walls)) func `it cannot change what it cannot open`() throws {
+    @Test(.needs(.walls)) func `it cannot change files that it cannot open`() throws {
         let home = try PluginHome()
         let file = home.base + "/credmgr/record"
         try home.write("record", file, mode: 0o600)
@@ -79,7 +80,7 @@ import Testing
         #expect(try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int == 0o600)
     }
 
-    @Test(.needs(.walls)) func `what it may read it changes no mode, owner or attribute of`() throws {
+    @Test(.needs(.walls)) func `it changes no mode, owner or attribute of files that it may read`() throws {
         // Each would change nothing, were it allowed.
         let open = "os.open('/usr/bin/true', os.O_RDONLY)"
         let mode = try #require(
@@ -105,7 +106,7 @@ import Testing
     }
 
     @Test(.needs(.walls), .needs(.keyring))
-    func `it does not reach the session's bus, where the keyring is`() throws {
+    func `it does not reach the session bus of the keyring`() throws {
         let home = try PluginHome(), keyring = try PrivateKeyring(.nobody)
         let shell = """
             DBUS_SESSION_BUS_ADDRESS='\(keyring.busAddress)' /usr/bin/dbus-send --session --print-reply=literal \\
@@ -190,7 +191,8 @@ import Testing
             : ChildProcess(words[0], [words[1]]).start()
         defer { victim.kill() }
         let other = denied.isEmpty ? 1 : victim.id
-        /// What sets the priority, the processors, the scheduler and its parameters of a process, in that order: as they are.
+        /// The calls that set the priority, the processors, the scheduler and its parameters of a process, in that
+        /// order: to their present values.
         func steps(_ who: String) -> [String] {
             [
                 "os.setpriority(os.PRIO_PROCESS, \(who), os.getpriority(os.PRIO_PROCESS, \(who)))",
@@ -322,7 +324,7 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: try #require(said.first)))
     }
 
-    @Test func `what its manifest names is its own to use, but for credmgr's files`() throws {
+    @Test func `it may use the paths in its manifest, except credmgr's files`() throws {
         let home = try PluginHome()
         try home.write("settings", home.base + "/notes")
         var needs = JSONObject(["read": [.string(home.base + "/notes")]])

@@ -6,7 +6,7 @@ import StrictJSON
 import TestSupport
 import Testing
 
-/// What a machine denies, and whether the user trusts the plugin.
+/// The ways of containment that a machine denies, and whether the user trusts the plugin.
 private struct Place: Sendable, CustomTestStringConvertible {
     var denied: Set<ContainmentWay> = []
     var trusted: [String] = []
@@ -15,7 +15,7 @@ private struct Place: Sendable, CustomTestStringConvertible {
         "without \(denied.map(\.rawValue).sorted()), \(trusted.isEmpty ? "confined" : "trusted")"
     }
 
-    /// Where everything that a plugin starts is ended, however fast it multiplies.
+    /// The places in which every process that a plugin starts is ended, however fast it multiplies.
     static let sure = [[], [ContainmentWay.namespace]].flatMap { denied in
         [[], ["canned"]].map { Place(denied: Set(denied), trusted: $0) }
     }
@@ -81,7 +81,7 @@ private struct Place: Sendable, CustomTestStringConvertible {
         try home.install(
             CannedPlugin(
                 begin: doneReply,
-                // What the shell has built in: it may get no other process for that.
+                // Only built-in commands of the shell: it may get no other process for that.
                 before: "'\(home.providers)/canned/bomb' '\(home.seen)/made' \(size(place))\n\(shell)\n"
                     + "printf '%s\\n' '\(doneReply)'\nexit 0"))
         try home.write(Self.bomb, home.base + "/bomb.c")
@@ -230,7 +230,7 @@ private struct Place: Sendable, CustomTestStringConvertible {
     }
 
     @Test(.needs(.walls), arguments: Place.all)
-    private func `each of its processes has 2 GiB of address space, or what its manifest says`(_ place: Place)
+    private func `each of its processes has 2 GiB of address space, or the amount in its manifest`(_ place: Place)
         throws
     {
         let home = try PluginHome()

@@ -15,7 +15,7 @@ struct PluginHome {
     let folder: TestSupport.TemporaryFolder
     var base: String { folder.path }
     var providers: String { base + "/credmgr/providers" }
-    /// Where the plugins of tests may write: what they were asked, and what came of it.
+    /// The folder in which the plugins of tests may write their requests and results.
     var seen: String { base + "/seen" }
 
     init() throws {
@@ -26,7 +26,7 @@ struct PluginHome {
         for path in [base + "/credmgr", base + "/credmgr/providers"] { chmod(path, 0o755) }
     }
 
-    /// What plugins get as their environment: the mark of this home is in it.
+    /// The environment of plugins: the mark of this home is in it.
     var environment: [String: String] {
         standardEnvironment.merging([MarkedProcesses.variable: base]) { $1 }
     }
@@ -110,9 +110,9 @@ struct CannedPlugin {
         "name": "canned", "version": "1.0", "protocol_versions": [1], "summary": "a plugin of a test",
         "executable": "run", "flows": ["code", "device"],
     ]
-    /// What it needs besides the folder in which it writes down what it sees.
+    /// The access that it needs besides the folder in which it writes down its observations.
     var needs = JSONObject()
-    /// What it prints, by operation.
+    /// The output of the plugin, by operation.
     var replies: [String: String] = [
         "describe":
             #"{"version":1,"reply":"description","name":"canned","plugin_version":"1.0","protocol_versions":[1]}"#
@@ -150,7 +150,7 @@ let projectFolder = String(#filePath.split(separator: "/Tests/")[0])
 
 let standardEnvironment = ["PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/nonexistent", "SECRET_OF_HOST": "no"]
 
-/// What adapters get from the machine, with notes to look at.
+/// The parts that adapters get from the machine, with notes to look at.
 struct World {
     let notes = Notes()
     var secret: Secret?

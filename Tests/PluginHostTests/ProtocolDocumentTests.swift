@@ -107,7 +107,7 @@ import Testing
     }
 
     @Test(arguments: ProviderOperation.allCases)
-    func `each request is what the host sends`(_ operation: ProviderOperation) throws {
+    func `each request equals the one that the host sends`(_ operation: ProviderOperation) throws {
         let example = try #require(Self.examples("request").first { $0.words.last == operation.rawValue })
         let written = try #require(try JSONValue.parse(example.text).object)
         #expect(written["operation"] == .string(operation.rawValue))

@@ -31,7 +31,7 @@ import Testing
     @Test(arguments: [
         ("", 0o775), ("/manifest.json", 0o666), ("/run", 0o777), ("/..", 0o777),
     ])
-    func `what others can write is refused`(_ part: String, _ mode: Int) throws {
+    func `a plugin that other users can write is refused`(_ part: String, _ mode: Int) throws {
         let home = try PluginHome()
         let folder = try home.install(CannedPlugin())
         // Group writing counts as others' unless the group is the user's private one.
@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test(.needs(.root), arguments: ["", "/manifest.json", "/run"])
-    func `what belongs to another user is refused`(_ part: String) throws {
+    func `a plugin that belongs to another user is refused`(_ part: String) throws {
         let home = try PluginHome()
         let folder = try home.install(CannedPlugin())
         chown(folder + part, 12345, 12345)
@@ -65,7 +65,7 @@ import Testing
         #expect(reason(home)?.contains("is a symbolic link") == true)
     }
 
-    @Test func `where the data folder is a link of the user's own, its plugins are found`() throws {
+    @Test func `if the data directory is the user's own symbolic link, its plugins are found`() throws {
         let home = try PluginHome()
         try home.install(CannedPlugin())
         try FileManager.default.moveItem(atPath: home.base + "/credmgr", toPath: home.base + "/away")

@@ -114,7 +114,7 @@ import Testing
         "<plist version='1.0'><dict><key>k</key><true/></dict></plist >",
         "\u{FEFF}<dict><key>k</key><true/></dict>",
         "<!-- c --><!DOCTYPE plist><!-- d --><dict><key>k</key><true/></dict>",
-    ]) func `what stands around the dictionary may be missing`(_ text: String) throws {
+    ]) func `the text around the dictionary may be missing`(_ text: String) throws {
         #expect(try parse(text).dictionary?["k"]?.value == .boolean(true))
     }
 

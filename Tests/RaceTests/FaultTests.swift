@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 @Suite(.serialized, .needs(Need("a C compiler", isThere: Faults.shared != nil))) struct FaultTests {
-    @Test func `without locks nothing is refreshed, and what is fresh is still given`() throws {
+    @Test func `without locks no token is refreshed, and a fresh one is still returned`() throws {
         let track = try Track()
         try track.signIn()
         let good = try track.run(["token"]).output
@@ -18,7 +18,7 @@ import Testing
         #expect(track.provider.counters.tokenRequests == before.tokenRequests)
     }
 
-    @Test func `where the lock folder cannot be used nothing is refreshed`() throws {
+    @Test func `if the lock directory cannot be used no token is refreshed`() throws {
         let track = try Track()
         try track.signIn()
         let minimum = track.outliveTokens(), before = track.provider.counters

@@ -25,7 +25,7 @@ import Testing
         #expect(try track.run(["doctor", "--json"]).errors.isEmpty)
     }
 
-    @Test func `Where an account is held, nothing has changed, and that is said`() throws {
+    @Test func `If an account is locked, the key is unchanged, and the error says so`() throws {
         let track = try Track(), account = try track.signIn()
         let minimum = track.outliveTokens()
         let store = URL(fileURLWithPath: track.groupFile("store.v1")), before = try Data(contentsOf: store)

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite(.serialized, .needs(.keyring)) struct KeyringLossTests {
-    /// What happens to the keyring between a request and its reply.
+    /// The event that hits the keyring between a request and its reply.
     enum Loss: String, CaseIterable {
         case ends, isLocked
     }

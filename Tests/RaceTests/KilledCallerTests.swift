@@ -99,7 +99,7 @@ import Testing
         track.provider.releaseTokenReplies()
         #expect(logout.result().exitStatus == 0)
         _ = refresh.result()
-        // Whoever came before the sign-out has a token, whoever came after it has none.
+        // A call that came before the sign-out has a token, a call that came after it has none.
         for call in waiting { #expect([0, 3, 4].contains(call.result().exitStatus)) }
         try track.run(["token", "--type", "Reader"], exits: 3)
         #expect(try track.run(["accounts", "--json"]).output.filter { !$0.isWhitespace } == "[]")

@@ -4,7 +4,7 @@ import StrictJSON
 import Testing
 
 @Suite(.serialized) struct RefreshTests {
-    @Test func `refresh refreshes what would expire and nothing else`() throws {
+    @Test func `refresh refreshes only tokens that would expire`() throws {
         let track = try Track()
         try track.signIn()
         let before = track.provider.counters
@@ -55,7 +55,7 @@ import Testing
         try track.run(["token"])
     }
 
-    @Test func `watch tells of what other processes do and ends with 130`() throws {
+    @Test func `watch reports the events of other processes and ends with 130`() throws {
         let track = try Track()
         let watch = try track.start(["watch", "--json"])
         try track.wait(for: "the watch") { watch.errors.contains("watching") }

@@ -59,7 +59,7 @@ struct SealedCacheTests {
         #expect(cache.read(token("a")) == entry)
     }
 
-    @Test func `what is not kept does not leave what it was to replace`() {
+    @Test func `an entry that is not stored does not leave the entry that it replaces`() {
         cache.write([1], name: token("a"), seconds: 60)
         cache.write([UInt8](repeating: 0, count: 300_000), name: token("a"), seconds: 60)
         #expect(cache.read(token("a")) == nil)
@@ -100,7 +100,7 @@ struct SealedCacheTests {
         #expect(cache.read(.dataKey("f")) == [3])
     }
 
-    @Test func `no file shows what is in it or whose it is, and all are the user's alone`() throws {
+    @Test func `no file reveals its content or its owner's name, and all are the user's alone`() throws {
         // No name of hexadecimal digits could be this.
         cache.write(Array("a token of zoe's".utf8), name: token("zoe"), seconds: 60)
         for (path, content) in files {
@@ -184,7 +184,7 @@ struct SealedCacheTests {
         for number in 0..<16 { #expect(cache.read(.memo("\(number)")) == [UInt8(number)]) }
     }
 
-    @Test func `eight thousand entries stay within 4,096 files and 16 MB, and what ends last is kept`() {
+    @Test func `eight thousand entries stay within 4,096 files and 16 MB, and the last to expire are kept`() {
         let entry = [UInt8](repeating: 7, count: 3_000)
         let open = cache
         // The hash deals the entries to 64 folders of 64; 8,000 leave each with more than it keeps but once in 10^9.
@@ -242,7 +242,7 @@ struct SealedCacheTests {
         #expect(elsewhere.read(name) != [2])
     }
 
-    @Test func `what belongs to keys that the machine has no more is removed`() throws {
+    @Test func `entries of keys that the machine no longer has are removed`() throws {
         let gone = runtime.path + "/credmgr/2147483647"
         try FileManager.default.createDirectory(atPath: gone + "/00", withIntermediateDirectories: true)
         for path in [runtime.path + "/credmgr", gone] {

@@ -6,7 +6,7 @@ struct Fault: Sendable, CustomTestStringConvertible {
     let name: String
     /// The exit statuses of `token`, `login --complete` and `logout`; `accounts` always ends with 0.
     let token: Int32, login: Int32, logout: Int32
-    /// Who signs in: bob is new, alice is known.
+    /// The user that signs in: bob is new, alice is known.
     var person = Person.bob
     /// Whether there is a display, so that the keyring may ask.
     var hasDisplay = false
@@ -17,7 +17,7 @@ struct Fault: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { name }
 
-    /// What can be wrong before there is a service at all.
+    /// The faults that are possible before there is a service at all.
     enum Bus: String, CaseIterable {
         /// Nobody on the bus provides it.
         case nobody = "no-service"
@@ -78,7 +78,7 @@ struct Fault: Sendable, CustomTestStringConvertible {
         Fault("key-refused-twice", 0, 0, 0),
         Fault("key-malformed", 5, 5, 0),
         Fault("plain-only", 5, 5, 5),
-        // What is read. Whoever signs out need not be able to read it.
+        // Faults in reading. A user that signs out need not be able to read it.
         Fault("secret-empty", 5, 5, 0),
         Fault("secret-truncated", 5, 5, 0),
         Fault("secret-garbage", 5, 5, 0),
@@ -91,7 +91,8 @@ struct Fault: Sendable, CustomTestStringConvertible {
         Fault("wrong-type", 5, 5, 5),
         Fault("stray-replies", 0, 0, 0),
         Fault("hostile-error", 5, 5, 5),
-        // What is written. New tokens then wait in the journal; not those of a first sign-in whose person refuses.
+        // Faults in writing. New tokens then wait in the journal; not those of a first sign-in whose person
+        // refuses.
         Fault("create-dismissed", 0, 7, 0),
         Fault("create-dismissed-says-stored", 0, 7, 0),
         Fault("create-prompt-crash", 0, 0, 0, display: true),

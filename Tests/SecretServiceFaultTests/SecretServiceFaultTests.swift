@@ -12,13 +12,13 @@ struct SecretServiceFaultTests {
     /// reads and removes the pending sign-in before it writes the new tokens.
     private static let tokenLimit = 20.0, loginLimit = 45.0, logoutLimit = 45.0
 
-    @Test(arguments: Fault.all) func `each fault is told as what it is`(_ fault: Fault) async throws {
+    @Test(arguments: Fault.all) func `each fault is reported as its own kind`(_ fault: Fault) async throws {
         let report = try await Self.queue.run { try Self.play(fault) }
         #expect(report.complaints.isEmpty, "\(report.complaints.joined(separator: "\n"))")
     }
 
     @Test(arguments: [("locked-prompt-unlocks", Int32(0)), ("locked-dismissed", 7), ("locked-stays-locked", 5)])
-    func `unlocking asks the keyring, where a person can see the question`(
+    func `unlocking uses the keyring's prompt, in view of the user`(
         _ name: String, _ status: Int32
     ) async throws {
         let fault = try #require(Fault.all.first { $0.name == name })
@@ -174,7 +174,7 @@ struct SecretServiceFaultTests {
         }
     }
 
-    /// What a failed sign-in has left in the keyring is an account after the next one.
+    /// The item that a failed sign-in has left in the keyring is an account after the next one.
     private static func afterFailedLogin(
         _ fault: Fault, _ home: ProgramHome, _ service: FaultyService, _ report: inout Report
     ) throws {

@@ -9,12 +9,12 @@ import TestSupport
 /// A home where alice is signed in, with one pending sign-in per fault, and the keyring's state that belongs to it.
 /// It is made once; every fault gets a copy.
 final class SignedInHome: Sendable {
-    /// What came of the preparation.
+    /// The result of the preparation.
     static let shared = Result { try SignedInHome() }
 
     /// The account type and its group.
     static let type = "Tasks", group = "default"
-    /// Where the browser ended, by the name of the fault it is for.
+    /// The URLs at which the browser ended, by the name of the fault that each is for.
     let redirects: [String: String]
     /// Alice's account.
     let account: String

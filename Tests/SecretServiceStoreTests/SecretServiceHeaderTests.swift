@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What the check needs.
+/// The tools that the check needs.
 enum RealHeaders {
     static var areInstalled: Bool {
         ["/usr/bin/pkg-config", "/usr/bin/cc"].allSatisfy { FileManager.default.isExecutableFile(atPath: $0) }

@@ -12,7 +12,7 @@ extension PrivateKeyring {
         SecretServiceStore(busAddress: busAddress, canPrompt: canPrompt, warn: { warn($0.description) })
     }
 
-    /// What the desktop's own tool says.
+    /// The output of the desktop's own tool.
     func secretTool(_ arguments: [String], input: String = "") throws -> String {
         let outcome = try ChildProcess("secret-tool", arguments, environment: environment).run(input: input)
         return outcome.standardOutput + outcome.standardError
@@ -41,7 +41,7 @@ func seconds(of call: () -> Void) -> Double {
     return start.duration(to: clock.now) / .seconds(1)
 }
 
-/// What a store warned of.
+/// The warnings of a store.
 final class Warnings: @unchecked Sendable {
     private let lock = NSLock()
     private var warnings: [String] = []

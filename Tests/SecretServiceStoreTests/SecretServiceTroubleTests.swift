@@ -86,7 +86,7 @@ struct SecretServiceTroubleTests {
         }
     }
 
-    @Test func `what is begun where there is no keyring is told by who needs it`() async {
+    @Test func `the failure of an early start without a keyring is reported on first use`() async {
         let without = SecretServiceStore(busAddress: nil, canPrompt: true) { _ in }
         without.begin()
         #expect(refusal { _ = try without.read(.example("a")) }?.code == .storeUnavailable)
@@ -144,7 +144,7 @@ struct SecretServiceTroubleTests {
         }
     }
 
-    @Test func `what GLib complains about does not get to standard error`() async throws {
+    @Test func `messages of GLib do not reach standard error`() async throws {
         let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
             let keyring = try PrivateKeyring(.nobody)
             defer { keyring.stop() }
@@ -277,7 +277,7 @@ struct UnrulySecretServiceTests {
         }
     }
 
-    @Test func `a question that nobody answers is taken back within 5 seconds`() async {
+    @Test func `a prompt that no user answers is withdrawn within 5 seconds`() async {
         await #expect(processExitsWith: .success) {
             let service = try UnrulyService("--prompt-to-create", "--on-prompt", "wait")
             defer { service.stop() }

@@ -8,7 +8,7 @@ import Testing
 struct AdmissionTests {
     private func membership(_ host: SimulatedHost) -> any GroupHosting { host.process().ports.sharing.membership }
 
-    @Test func `whose record only says that it was admitted gets no key, waits, and is told of`() throws {
+    @Test func `a host with a record that only claims its admission gets no key, waits, and is reported`() throws {
         let scene = try SharedScene(), one = scene.run.hosts[0], two = scene.run.hosts[1],
             place = World.path + "hosts/"
         func put(_ host: GroupHost) throws {
@@ -22,7 +22,8 @@ struct AdmissionTests {
         let expelled = try host("spare")
         _ = try membership(one).expel("spare", from: World.group)
         let epoch = try scene.newest
-        // What it had in hand as a host of the group; the proof of another; and its own key under another's name.
+        // The forgeries: the record that it had in hand as a host of the group; the proof of another; and its own
+        // key under another's name.
         var newcomer = GroupHost(
             name: "four", publicKey: [UInt8](repeating: 7, count: 32), joinedAt: expelled.joinedAt)
         newcomer.admission = try host("two").admission
@@ -45,7 +46,7 @@ struct AdmissionTests {
         #expect(try scene.run.token(two.process(), force: true).refreshed)
     }
 
-    @Test func `a key that is put under the number of a known one counts for nothing, nor what is proven by it`()
+    @Test func `a planted key under a known number is ignored, and so is each proof by it`()
         throws
     {
         let scene = try SharedScene(), one = scene.run.hosts[0], epoch = KeyEpoch.firstNumber
@@ -69,11 +70,11 @@ struct AdmissionTests {
         #expect(try scene.run.token(one.process(), force: true).refreshed)
     }
 
-    @Test func `who expels keeps its own key, whatever its record says`() throws {
+    @Test func `a host that expels another keeps its own key, for any content of its record`() throws {
         let scene = try SharedScene(), one = scene.run.hosts[0]
         var own = try GroupHost(try #require(scene.world.cluster.content.records[World.path + "hosts/one"]))
         own.admission = KeyProof(epoch: 1, proof: [0])
-        // Whose role the others would be told to take away.
+        // The host whose role the others would be told to take away.
         own.user = "two"
         var transaction = ClusterTransaction()
         transaction.changes = [.put(World.path + "hosts/one", own.encoded)]
@@ -86,7 +87,7 @@ struct AdmissionTests {
         #expect(try scene.run.token(one.process(), force: true).refreshed)
     }
 
-    @Test func `who has lost its key in the cluster is admitted once more`() throws {
+    @Test func `a host with a lost key in the cluster is admitted once more`() throws {
         let scene = try SharedScene(), one = scene.run.hosts[0]
         let key = try #require(
             scene.world.cluster.content.records.keys.first {
@@ -103,7 +104,7 @@ struct AdmissionTests {
 
     // MARK: The fingerprint of the group
 
-    @Test func `a new host takes no key but that of the group whose fingerprint it was told`() throws {
+    @Test func `a new host accepts only the key of the group with the expected fingerprint`() throws {
         let scene = try SharedScene(), one = scene.run.hosts[0]
         let right = try membership(one).fingerprint(of: World.group), wrong = String(right.reversed())
         #expect(right.count == 39 && right.split(separator: "-").count == 8)

@@ -7,13 +7,13 @@ import Testing
 
 /// Hosts that leave a group at once, and those that come or are stopped meanwhile, on the simulated ports and without faults.
 struct ClusterLeavingTests {
-    /// What two hosts take along when one of them leaves at some call of the other's leaving.
+    /// The token sets that two hosts take along when one of them leaves at some call of the other's leaving.
     private final class Leavers: @unchecked Sendable {
         let scene: SharedScene
         var taken: [String: (sets: [TokenSet], isLast: Bool)] = [:]
-        /// What the other one failed by.
+        /// The error of the other host.
         var failure: (any Error)?
-        /// Who came meanwhile.
+        /// The host that came meanwhile.
         var joined: SharedHost?
 
         init() throws {
@@ -60,7 +60,7 @@ struct ClusterLeavingTests {
     }
 
     @Test(arguments: PortTrace.Moment.allCases)
-    func `a host that ends anywhere while it leaves goes on where it was`(moment: PortTrace.Moment) throws {
+    func `a host that stops at any point of a leave resumes it there`(moment: PortTrace.Moment) throws {
         for number in 1...(try Leavers.calls()) {
             let leavers = try Leavers(), hosts = leavers.scene.run.hosts, standing = leavers.scene.standing
             let one = hosts[0].process()
@@ -68,7 +68,7 @@ struct ClusterLeavingTests {
             _ = try? leavers.leave(one)
             // The other one leaves in the meantime, and may be the last: who has said before that it is not stays that.
             try leavers.leave(hosts[1].process())
-            // Who had come to its end has no group to leave.
+            // A host that had come to its end has no group to leave.
             if hosts[0].files[GroupBackend.fileName] != nil || hosts[0].files["leaving"] != nil {
                 try leavers.leave(hosts[0].process())
             }
@@ -80,7 +80,7 @@ struct ClusterLeavingTests {
         }
     }
 
-    @Test func `who comes by the passphrase while the last one leaves finds the group, or is not let in`() throws {
+    @Test func `a host that joins by passphrase while the last one leaves finds the group, or is refused`() throws {
         var outcomes: Set<Bool> = []
         for number in 1...(try Leavers.calls()) {
             // A group of one, with a passphrase.
@@ -110,7 +110,10 @@ struct ClusterLeavingTests {
         #expect(outcomes == [true, false])
     }
 
-    @Test func `who has told that it leaves and cannot stays, unless another one leaves as the last`() throws {
+    @Test
+    func `a host that has announced its leave and cannot finish stays, unless another one leaves as the last`()
+        throws
+    {
         for isOther in [false, true] {
             let leavers = try Leavers(), hosts = leavers.scene.run.hosts, own = leavers.scene.link.membership
             let known = leavers.scene.link.known
@@ -146,7 +149,7 @@ struct ClusterLeavingTests {
         #expect(one.files.isEmpty && leavers.taken["one"]?.isLast == false)
     }
 
-    @Test func `the last one takes along what stands aside`() throws {
+    @Test func `the last host takes pending answers along`() throws {
         let leavers = try Leavers(), scene = leavers.scene
         let set = try #require(scene.world.cluster.tokenSet(scene.link.keys(scene.account).set))
         var issued = set
@@ -170,7 +173,7 @@ struct ClusterLeavingTests {
 
     // MARK: Forgetting
 
-    @Test func `a host forgets a group without asking for anything, and says what was here alone`() throws {
+    @Test func `a host forgets a group without a request, and reports its local data`() throws {
         let scene = try SharedScene(), one = scene.run.hosts[0], process = one.process()
         let cluster = LosingCluster(scene.process)
         cluster.onRecorded = { cluster.loses = true }

@@ -6,7 +6,8 @@ import Testing
 @testable import SharedGroups
 @testable import Simulation
 
-/// Who belongs to a group, on the simulated ports and without faults: clusters that were put back, hosts that leave and come.
+/// The membership of a group, on the simulated ports and without faults: clusters that were put back, hosts that
+/// leave and come.
 struct ClusterSharingTests {
     private func membership(_ host: SimulatedHost) -> any GroupHosting { host.process().ports.sharing.membership }
 
@@ -14,7 +15,7 @@ struct ClusterSharingTests {
 
     // MARK: Expelling
 
-    @Test func `a name that nobody has is told with those of the group`() throws {
+    @Test func `an unknown host name is reported with those of the group`() throws {
         let scene = try SharedScene(), before = scene.world.cluster.content.revision
         let error = #expect(throws: CredentialError.self) {
             try membership(scene.run.hosts[0]).expel("thre", from: World.group)
@@ -24,8 +25,7 @@ struct ClusterSharingTests {
         #expect(scene.world.cluster.content.revision == before)
     }
 
-    @Test func `who was expelled by another is remembered, read though it was for an answer that was lost`() throws
-    {
+    @Test func `an expel by another host is remembered, even if it was read for a lost answer`() throws {
         let scene = try SharedScene(), one = scene.run.hosts[0], two = scene.run.hosts[1], process = one.process()
         let snapshot = scene.world.cluster.content
         process.trace.act(before: "cluster.commit") {
@@ -43,7 +43,7 @@ struct ClusterSharingTests {
         #expect(refused?.message.contains("before three was expelled") == true)
     }
 
-    @Test func `one expel after a restore takes out all who were expelled before it`() throws {
+    @Test func `one expel after a restore removes all hosts that were expelled before it`() throws {
         let scene = try SharedScene(), one = scene.run.hosts[0], two = scene.run.hosts[1]
         let snapshot = scene.world.cluster.content
         _ = try membership(one).expel("spare", from: World.group)
@@ -69,7 +69,7 @@ struct ClusterSharingTests {
         }
     }
 
-    @Test func `who was seen to be expelled gets no new key, though the cluster is put back before there is one`()
+    @Test func `a host that was seen to be expelled gets no new key, even if the cluster is restored first`()
         throws
     {
         let scene = try SharedScene(), one = scene.run.hosts[0], two = scene.run.hosts[1], process = one.process()
@@ -86,7 +86,9 @@ struct ClusterSharingTests {
         #expect(try scene.run.token(two.process(), force: true).refreshed)
     }
 
-    @Test func `who expels remembers whom it has read to be expelled, whenever the cluster is put back`() throws {
+    @Test func `a host that expels another remembers the expels it has read, at every restore of the cluster`()
+        throws
+    {
         var number = 1, isReached = true
         while isReached {
             for later in 1...3 {
@@ -108,7 +110,7 @@ struct ClusterSharingTests {
         #expect(number > 2)
     }
 
-    @Test func `who admits gives no key to a host that it has read to be expelled, put back or not`()
+    @Test func `a host that admits another gives no key to one that it has read as expelled, restored or not`()
         throws
     {
         var number = 1, isReached = true
@@ -135,7 +137,7 @@ struct ClusterSharingTests {
         #expect(number > 2)
     }
 
-    @Test func `who was expelled and is not listed any more can be expelled again`() throws {
+    @Test func `an expelled host that is no longer listed can be expelled again`() throws {
         let scene = try SharedScene(), one = scene.run.hosts[0]
         var snapshot = scene.world.cluster.content
         _ = try membership(one).expel("spare", from: World.group)
@@ -159,7 +161,7 @@ struct ClusterSharingTests {
         #expect(refused?.code == .storeUnavailable && refused?.message.contains("spare") == true)
         _ = try membership(one).expel("spare", from: World.group)
         #expect(try names(scene) == ["one", "two"])
-        // What the first host had copied under its own key is put back.
+        // The record that the first host had copied under its own key is put back.
         for host in [one, two] { try host.process().ports.sharing.catchUp(World.group, unlessWithin: 0) }
         #expect(scene.standing == known[scene.account]?.refreshToken?.description)
         for host in [two, one] { #expect(try scene.run.token(host.process(), force: true).refreshed) }
@@ -221,7 +223,7 @@ struct ClusterSharingTests {
         #expect(number > 5)
     }
 
-    @Test func `who does not come in by the passphrase leaves nothing behind`() throws {
+    @Test func `a failed join by passphrase leaves no record`() throws {
         let scene = try SharedScene(), four = SimulatedHost("four", scene.world)
         func refused(_ passphrase: String) -> ErrorCode? {
             #expect(throws: CredentialError.self) {
@@ -258,7 +260,7 @@ struct ClusterSharingTests {
         #expect(try scene.run.token(twin.process(), force: true).refreshed)
     }
 
-    @Test func `who shares again what it had begun gets what it asks for the second time`() throws {
+    @Test func `a host that shares a group again gets the settings of the second request`() throws {
         let scene = try SharedScene(), four = SimulatedHost("four", scene.world), path = "/elsewhere/default/"
         var backend = four.backend(takesOver: false)
         backend.prefix = "/elsewhere"
@@ -301,7 +303,7 @@ struct ClusterSharingTests {
         scene.world.cluster.apply(transaction)
     }
 
-    @Test func `a host that comes again under its name does not wait for what it had begun before`() throws {
+    @Test func `a host that rejoins under its name does not wait for its earlier refresh`() throws {
         let scene = try SharedScene(), two = scene.run.hosts[1]
         let lost = SharedRefresh.Answer.unknown(CredentialError(.temporary, "no answer"))
         #expect(throws: CredentialError.self) { try scene.refresh(over: scene.process) { _ in lost } }
@@ -319,7 +321,7 @@ struct ClusterSharingTests {
 
     // MARK: What a host knows
 
-    @Test func `who has only tried to look into a group has not seen that it is empty`() throws {
+    @Test func `a host that failed to read a group has not seen that it is empty`() throws {
         let scene = try SharedScene(), host = scene.run.hosts[2], stamp = "looked"
         let sharing = try #require(host.process().ports.sharing as? ClusterSharing)
         var parts = sharing.parts
@@ -335,14 +337,14 @@ struct ClusterSharingTests {
         }
         #expect(try looks(sharing))
         #expect(try !looks(silent))
-        // Where the copies serve, it is not tried for each look.
+        // If the copies serve, the cluster is not tried for each look.
         let before = host.files[stamp]
         scene.world.milliseconds += 120_000
         _ = try SharedAccountRecords(silent).index(of: World.group, .none)
         #expect(host.files[stamp] != before)
     }
 
-    @Test func `what is not answered and not there yet is not said to be unwritten`() throws {
+    @Test func `an unanswered write that is not there yet is not reported as unwritten`() throws {
         let scene = try SharedScene(), sharing = try #require(scene.process.ports.sharing as? ClusterSharing)
         let cluster = LosingCluster(scene.process)
         var parts = sharing.parts
@@ -391,7 +393,8 @@ struct ClusterSharingTests {
         #expect(scene.world.cluster.content.records[key] == now)
     }
 
-    @Test func `what another process has refreshed outlives an older look, and a restore of the cluster`() throws {
+    @Test func `a token refreshed by another process survives an older read, and a restore of the cluster`() throws
+    {
         var number = 1
         while true {
             let scene = try SharedScene(), one = scene.run.hosts[0], snapshot = scene.world.cluster.content

@@ -56,7 +56,7 @@ struct DamagedRecordTests {
             try put(said)
             #expect(try user() == shown)
         }
-        // Whose role is taken away is nothing that a host says of itself later.
+        // The role that is taken away is none that a host claims for itself later.
         var host = try GroupHost(try #require(scene.world.cluster.content.records[place]))
         host.user = "one"
         self.put(String(decoding: host.encoded, as: UTF8.self), at: "hosts/two", scene)
@@ -67,7 +67,7 @@ struct DamagedRecordTests {
         #expect(try user() == "2.example.com")
     }
 
-    @Test func `a record below the accounts that is none keeps nobody from expelling and leaving, and is told of`()
+    @Test func `an invalid record below the accounts stops no expel and no leave, and is reported`()
         throws
     {
         let scene = try SharedScene(), keys = ["a/x/y/intent", "a/x/y/set", "a/x", "a/\(scene.account)/sets"]
@@ -85,11 +85,11 @@ struct DamagedRecordTests {
         for host in scene.run.hosts {
             _ = try? host.process().services.groupMove.leave(World.group, keepingIn: .file)
         }
-        // Who is the last one takes the sign-in along, and those away.
+        // The last host takes the sign-in along, and takes those records away.
         #expect(scene.world.cluster.content.records.isEmpty)
     }
 
-    @Test func `who leaves is not kept by a host that cannot be read, nor by its own record`() throws {
+    @Test func `a leave is stopped by no unreadable host, nor by the host's own record`() throws {
         let scene = try SharedScene()
         put("{}", at: "hosts/evil", scene)
         let departure = try scene.run.hosts[1].process().services.groupMove.leave(World.group, keepingIn: nil)
@@ -105,7 +105,9 @@ struct DamagedRecordTests {
         #expect(own.untold == "three")
     }
 
-    @Test func `who leaves where another cluster answers is told that the group may have this host still`() throws {
+    @Test func `a host that leaves while another cluster answers is warned that the group may still list it`()
+        throws
+    {
         let scene = try SharedScene(), one = scene.run.hosts[0]
         let there = scene.world.cluster.content
         for key in scene.world.cluster.content.records.keys {
@@ -115,7 +117,8 @@ struct DamagedRecordTests {
         }
         let (kept, wasLast, departure) = try one.process().services.groupMove.leave(World.group, keepingIn: .file)
         #expect(departure.untold == "one" && departure.abandoned == nil)
-        // What it has seen of them; the sign-in may be the group's still, so its refresh token stays there.
+        // The host keeps the copies that it has seen; the sign-in may be the group's still, so its refresh token
+        // stays there.
         #expect(kept == 1 && !wasLast)
         let ports = one.process().ports
         let account = try #require(try ports.records.registry(of: World.group).accounts.first)
@@ -128,7 +131,7 @@ struct DamagedRecordTests {
     }
 
     @Test(arguments: PortTrace.Moment.allCases, [StoreKind.file, .secretService])
-    func `who is stopped anywhere while it leaves another cluster loses nothing that it has copied`(
+    func `a host stopped at any point of a leave from another cluster loses no copied account`(
         moment: PortTrace.Moment, store: StoreKind
     ) throws {
         var number = 1, isReached = true
@@ -157,7 +160,7 @@ struct DamagedRecordTests {
     }
 
     @Test(arguments: ["epoch", "group"])
-    func `a group whose record is damaged is told of with what helps`(name: String) throws {
+    func `a group with a damaged record is reported with the remedy`(name: String) throws {
         let scene = try SharedScene()
         put("junk", at: name, scene)
         let refused = #expect(throws: CredentialError.self) { try scene.run.token(scene.process, force: true) }
@@ -166,7 +169,7 @@ struct DamagedRecordTests {
         #expect(membership(scene).findings(of: World.group).last?.error?.code == .storeDamaged)
     }
 
-    @Test func `a record that says without an intent that a host is alive keeps nobody from refreshing`() throws {
+    @Test func `a record that claims without an intent that a host is alive stops no refresh`() throws {
         let scene = try SharedScene(), one = scene.run.hosts[0], key = "a/\(scene.account)/live"
         put("evil", at: key, scene)
         #expect(try scene.run.token(one.process(), force: true).refreshed)
@@ -178,7 +181,7 @@ struct DamagedRecordTests {
         #expect(scene.world.problems.isEmpty)
     }
 
-    @Test func `nor does it keep a host from forgetting what it has never sent`() throws {
+    @Test func `nor does it stop a host from discarding a request that it has never sent`() throws {
         let scene = try SharedScene(), one = scene.run.hosts[0], cluster = LosingCluster(scene.process)
         cluster.loses = true
         #expect(throws: CredentialError.self) {
@@ -202,13 +205,13 @@ struct DamagedRecordTests {
         #expect(try two.process().ports.sharing.restore(scene.account, in: World.group))
         let refused = #expect(throws: CredentialError.self) { try scene.run.token(two.process(), force: true) }
         #expect(refused?.code == .signInRequired && scene.standing != newest)
-        // Whoever knows a later one puts that back.
+        // A host that knows a later set puts that back.
         #expect(try scene.run.token(one.process(), force: true).refreshed)
-        // What is set aside is as it was found.
+        // The records that were set aside are as they were found.
         #expect(scene.world.problems.allSatisfy { $0.contains("/damaged/") })
     }
 
-    @Test func `who wants to mend what another host has mended since leaves it as it is`() throws {
+    @Test func `a repair of a record that another host has fixed since leaves it unchanged`() throws {
         let scene = try SharedScene(), two = scene.run.hosts[1].process().ports, key = "a/\(scene.account)/set"
         #expect(try scene.run.token(scene.run.hosts[0].process(), force: true).refreshed)
         let newest = try #require(scene.standing)
@@ -243,7 +246,7 @@ struct DamagedRecordTests {
         try sharing.forgetCopy(scene.account, World.group, tells: false)
         host.files["looked"] = nil
         put("junk", at: "a/\(scene.account)/set", scene)
-        // Whoever looks, also moments later, takes no other account for the only one.
+        // A process that looks, also moments later, takes no other account for the only one.
         for check in [IndexCheck.none, .none, .ids] {
             #expect(try host.process().ports.records.index(of: World.group, check).unreadable == [scene.account])
         }
@@ -251,7 +254,7 @@ struct DamagedRecordTests {
         #expect(try !sharing.catchUp(World.group, unlessWithin: .max))
     }
 
-    @Test func `a host whose key is damaged is told so, and not that there is no account`() throws {
+    @Test func `a host with a damaged key gets an error about the key, not about a missing account`() throws {
         let scene = try SharedScene(), host = scene.run.hosts[2]
         let epoch = try GroupMembership.epoch(try scene.link.standing([]).epoch)
         // One that has copied nothing yet.
@@ -276,7 +279,7 @@ struct DamagedRecordTests {
     }
 
     @Test(arguments: ["intent", "aside"])
-    func `where nobody knows what stood beside an account its refresh token is not sent any more`(
+    func `if the record beside an account is unreadable its refresh token is not sent any more`(
         name: String
     ) throws {
         let scene = try SharedScene(), two = scene.run.hosts[1], key = "a/\(scene.account)/\(name)"
@@ -295,7 +298,7 @@ struct DamagedRecordTests {
         #expect(membership(scene).findings(of: World.group).allSatisfy { $0.error == nil })
     }
 
-    @Test func `an answer that was under way is worth more than what was given up meanwhile`() throws {
+    @Test func `an answer in flight takes precedence over a repair made meanwhile`() throws {
         let scene = try SharedScene(), two = scene.run.hosts[1], token = "r-0-9"
         #expect(throws: Never.self) {
             try scene.refresh(over: scene.process) { set in
@@ -307,7 +310,7 @@ struct DamagedRecordTests {
         #expect(scene.standing == token)
     }
 
-    @Test func `where nothing is known of an account and of its refresh no older copy comes in its place`() throws {
+    @Test func `if an account and its refresh are both unknown no older copy replaces it`() throws {
         let scene = try SharedScene(), two = scene.run.hosts[1].process()
         for name in ["set", "intent"] { put("junk", at: "a/\(scene.account)/\(name)", scene) }
         #expect(try !two.ports.sharing.restore(scene.account, in: World.group))
@@ -315,7 +318,7 @@ struct DamagedRecordTests {
         #expect(scene.world.cluster.content.records.keys.allSatisfy { !$0.hasPrefix(scene.link.path + "a/") })
     }
 
-    @Test func `who is expelled beside a damaged intent does not open what is written of its account then`()
+    @Test func `a host expelled beside a damaged intent cannot open later records of its account`()
         throws
     {
         let scene = try SharedScene()
@@ -337,7 +340,7 @@ struct DamagedRecordTests {
         #expect(refused?.code == .storeDamaged)
     }
 
-    @Test func `what was signed out after it was copied is not put back`() throws {
+    @Test func `an account that was signed out after it was copied is not restored`() throws {
         let scene = try SharedScene(), key = "a/\(scene.account)/set"
         var transaction = ClusterTransaction()
         transaction.changes = [.remove(World.path + key)]

@@ -54,7 +54,9 @@ private struct EmptyNode: RemoteProcedures {
     (7, "etcdserver: permission denied", "by what this prints: credmgr groups share fleet --print-etcd-setup"),
     (16, "etcdserver: invalid auth token", "by what this prints: credmgr groups share fleet --print-etcd-setup"),
 ])
-func `what a node refuses for good is told with the commands that help`(status: Int, text: String, advice: String) {
+func `a permanent refusal by a node is reported with the commands that help`(
+    status: Int, text: String, advice: String
+) {
     let node = RefusingNode(status: status, text: text)
     let cluster = EtcdCluster([("node", node)], setup: "credmgr groups share fleet --print-etcd-setup")
     let error = #expect(throws: CredentialError.self) { try cluster.list("/credmgr/") }
@@ -66,7 +68,7 @@ func `what a node refuses for good is told with the commands that help`(status: 
     let cluster = EtcdCluster([("lost", lost), ("there", EmptyNode())])
     for _ in 0..<3 { #expect(try cluster.list("/credmgr/").isEmpty) }
     #expect(lost.calls.withLock { $0 } == 1)
-    // Where nobody answers, all are tried each time.
+    // If no node answers, all are tried each time.
     let other = LostNode()
     let none = EtcdCluster([("lost", lost), ("other", other)])
     for _ in 0..<2 { #expect(throws: CredentialError.self) { try none.list("/credmgr/") } }
@@ -93,7 +95,7 @@ private struct RefusingNode: RemoteProcedures {
     }
 }
 
-@Test func `what a key has held before is remembered until it is compacted`() throws {
+@Test func `earlier values of a key are remembered until they are compacted`() throws {
     let nodes = try EtcdNodes(1), cluster = try realCluster(nodes), key = "/credmgr/before"
     defer { nodes.stop() }
     var revisions: [Int64] = []
@@ -121,7 +123,7 @@ private struct RefusingNode: RemoteProcedures {
     }
     #expect(wait() == 10_000)
     for _ in 0..<2 { #expect(wait() == 0) }
-    // Who goes on for long, as watch does, waits for them anew.
+    // A command that continues for long, as watch does, waits for them anew.
     later.withLock { $0 += 10_001 }
     #expect(wait() == 10_000)
 }
@@ -151,7 +153,7 @@ struct EtcdClusterTests {
         return transaction
     }
 
-    @Test func `a condition names what was read, not its revision alone`() throws {
+    @Test func `a condition checks the value that was read, not its revision alone`() throws {
         let cluster = try cluster(), key = "/credmgr/t0/a"
         #expect(try cluster.commit(put(key, "one", when: 0)))
         let standing = try #require(try cluster.read([key])[0])
@@ -161,7 +163,7 @@ struct EtcdClusterTests {
         #expect(try cluster.commit(change) == false)
         change.expect(standing, at: key)
         #expect(try cluster.commit(change))
-        // What is empty is something.
+        // An empty value is a value.
         change.expect(
             ClusterRecord(key: key, value: [], revision: try #require(try cluster.read([key])[0]).revision), at: key
         )
@@ -213,7 +215,7 @@ struct EtcdClusterTests {
         #expect(try #require(records.map(\.revision).max()) <= reading.revision)
     }
 
-    @Test func `what was put with a lease goes when it is revoked`() throws {
+    @Test func `a key with a lease is removed when the lease is revoked`() throws {
         let cluster = try cluster()
         let lease = try cluster.grantLease(seconds: 15)
         var transaction = ClusterTransaction()
@@ -245,7 +247,7 @@ struct EtcdClusterTests {
         #expect(throws: CredentialError.self) { try cluster(as: "stranger").list("/credmgr/") }
     }
 
-    @Test func `an endpoint where nobody listens is passed over`() throws {
+    @Test func `an endpoint without a server is skipped`() throws {
         let nodes = try Self.nodes.get()
         let dead = "https://127.0.0.1:\(try freePort())"
         let cluster = try cluster(endpoints: [dead, nodes.endpoints[1]])

@@ -7,7 +7,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What a stream of a real cluster tells, as it comes.
+/// The changes that a stream of a real cluster reports, as they come.
 private final class Stream: Sendable {
     private let isWanted = Mutex(true)
     private let changes = Mutex<[ClusterChange]>([])
@@ -100,7 +100,7 @@ private final class CountedNode: RemoteProcedures {
         let revision = try follower.read([], listing: "/credmgr/f1/").revision
         try put("/credmgr/f1/a", "2", writer)
         let stream = Stream(follower, "/credmgr/f1/", after: revision)
-        // What came between the list and the stream, too.
+        // The change that came between the list and the stream, too.
         #expect(stream.next()?.record.value == Array("2".utf8))
         let before = node.calls.withLock { $0 }
         var slowest = Duration.zero
@@ -135,7 +135,7 @@ private final class CountedNode: RemoteProcedures {
         try again.stop()
     }
 
-    @Test func `who may not read below a prefix is told so`() throws {
+    @Test func `a user without read permission below a prefix gets an error`() throws {
         let cluster = try realCluster(try Self.nodes.get(), as: "other")
         let error = #expect(throws: CredentialError.self) {
             try cluster.follow("/credmgr/f3/", after: 1, isWanted: { true }, take: { _ in true })

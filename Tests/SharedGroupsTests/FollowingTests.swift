@@ -5,7 +5,7 @@ import Testing
 @testable import SharedGroups
 @testable import Simulation
 
-/// What a host does about what the cluster tells it, on the simulated ports and without faults.
+/// The reaction of a host to the changes that the cluster reports, on the simulated ports and without faults.
 struct FollowingTests {
     /// Three hosts that share a group in which one person has signed in; the first follows the others.
     private struct Scene {
@@ -62,7 +62,7 @@ struct FollowingTests {
         }
     }
 
-    @Test func `what another host does is taken over and told as it happens`() throws {
+    @Test func `a change by another host is copied and reported as it happens`() throws {
         let scene = try Scene()
         _ = try scene.follow { take in
             _ = try scene.run.token(scene.two, force: true)
@@ -89,7 +89,7 @@ struct FollowingTests {
         }
     }
 
-    @Test func `who leaves the group keeps what the cluster then forgets`() throws {
+    @Test func `a host that leaves the group keeps the records that the cluster then removes`() throws {
         let scene = try Scene()
         let told = try scene.follow(
             { take in
@@ -100,7 +100,7 @@ struct FollowingTests {
         #expect(told == [nil] && scene.copy != nil && scene.kinds.isEmpty)
     }
 
-    @Test func `what is sealed anew is taken over and is no news`() throws {
+    @Test func `a resealed record is copied and is no event`() throws {
         let scene = try Scene()
         _ = try scene.follow { take in
             _ = try scene.two.ports.sharing.membership.expel("three", from: World.group)
@@ -110,17 +110,17 @@ struct FollowingTests {
         #expect(scene.kinds.isEmpty)
     }
 
-    @Test func `what this host does itself is told once, by who does it`() throws {
+    @Test func `a change by this host is reported once, by its own process`() throws {
         let scene = try Scene(), records = SharedAccountRecords(scene.sharing)
         let isHeld = Mutex(false)
         let stream: ToldCluster.Stream = { take in
-            // Who labels an account has no lock, and has copied it only when the stream has told of it.
+            // A process that labels an account has no lock, and has copied it only when the stream has reported it.
             let before = try #require(scene.copy)
             try records.update(scene.account, in: World.group) { $0.label = "ours" }
             _ = try scene.sharing.parts.local.write(before, expecting: try #require(scene.copy).generation)
             #expect(try take([scene.change()]))
             #expect(scene.copy?.account.label == "ours" && scene.kinds.isEmpty)
-            // Who refreshes it has the lock until it is copied.
+            // A process that refreshes it has the lock until it is copied.
             isHeld.withLock { $0 = true }
             let older = try #require(scene.copy).sealed?.key
             _ = try scene.run.token(scene.two, force: true)
@@ -137,7 +137,7 @@ struct FollowingTests {
         }
     }
 
-    @Test func `after a compaction all is listed, and nobody is told`() throws {
+    @Test func `after a compaction all records are listed, and no event is reported`() throws {
         let scene = try Scene()
         let told = try scene.follow(
             { _ in _ = try scene.run.token(scene.two, force: true) },
@@ -164,7 +164,7 @@ struct FollowingTests {
         #expect(scene.kinds == [.tokenRefreshed])
     }
 
-    @Test func `who is expelled is told so when the cluster tells it`() throws {
+    @Test func `an expelled host gets an error when the cluster reports it`() throws {
         let scene = try Scene()
         let told = try scene.follow(
             { take in
@@ -192,7 +192,7 @@ private final class ToldCluster: Cluster, @unchecked Sendable {
     typealias Stream = (_ take: ([ClusterChange]) -> Bool) throws -> Void
 
     private let base: SimulatedProcess
-    /// What each stream does, in turn.
+    /// The behaviour of each stream, in turn.
     var streams: [Stream] = []
     /// Whether whoever follows still wants to.
     private(set) var isWanted: (() -> Bool)?

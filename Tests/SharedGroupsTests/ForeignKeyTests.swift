@@ -7,7 +7,7 @@ import Testing
 /// An expelled host whose role in the cluster was not taken away writes what it likes there, and gets nothing for it.
 @Suite("What an expelled host writes gets it nothing")
 struct ForeignKeyTests {
-    @Test func `a number that is put back gives the key to nobody who was not given the newer one`() throws {
+    @Test func `a restored older number gives the key only to hosts that were given the newer one`() throws {
         let outcast = try Outcast(), scene = try outcast.scene.get()
         for place in 0..<3 { #expect(try scene.token(place)) }
         // As it was while it belonged to the group, and somebody whom it proves by the key of that time.
@@ -25,7 +25,7 @@ struct ForeignKeyTests {
         try scene.checkMended()
     }
 
-    @Test func `an older number that names whom it should counts for nothing`() throws {
+    @Test func `an older number that names every member is ignored`() throws {
         let outcast = try Outcast(), scene = try outcast.scene.get(), newest = try scene.newest
         for place in 0..<3 { #expect(try scene.token(place)) }
         let evil = try outcast.accomplice(provenBy: outcast.formerKey, KeyEpoch.firstNumber)
@@ -70,7 +70,7 @@ struct ForeignKeyTests {
         }
     }
 
-    @Test func `what is said then takes nobody out who has come under its name since`() throws {
+    @Test func `its list of expelled hosts then removes no newer host of the same name`() throws {
         let outcast = try Outcast(), scene = try outcast.scene.get()
         let newcomer = SimulatedHost("spare", scene.world)
         scene.world.hosts.append(newcomer)
@@ -102,7 +102,7 @@ struct ForeignKeyTests {
         #expect(expulsion.hosts == [Expulsion.Host(name: "spare", user: "spare", sharesUserWith: "spare")])
         try scene.checkMended(holders)
         #expect(try scene.run.token(newcomer.process(), force: true).refreshed)
-        // Whoever is meant, and nobody of the name, is a host of the group no more.
+        // The host that is meant, and no other of the name, is a host of the group no more.
         let again = #expect(throws: CredentialError.self) {
             try one.expel("spare", fingerprint: fingerprint, from: World.group)
         }
@@ -112,7 +112,7 @@ struct ForeignKeyTests {
     }
 
     @Test(arguments: ["nothing that opens", "a key that is none"])
-    func `what it gives the others in place of a key keeps nobody from making one`(_ given: String) throws {
+    func `invalid keys that it gives the others do not stop a new one`(_ given: String) throws {
         let outcast = try Outcast(), scene = try outcast.scene.get(), newest = try scene.newest
         for place in 0..<3 { #expect(try scene.token(place)) }
         let members = try ["one", "two", "three"].map { try outcast.host($0) }
@@ -132,7 +132,7 @@ struct ForeignKeyTests {
     }
 
     @Test(arguments: [true, false])
-    func `where it gives nobody the key that it puts there the others leave with what they have`(
+    func `if its new key is given to no other host the others leave with their own copies`(
         areNamed: Bool
     ) throws {
         let outcast = try Outcast(), scene = try outcast.scene.get(), newest = try scene.newest
@@ -159,7 +159,8 @@ struct ForeignKeyTests {
         #expect(taken.map(\.account.id) == [scene.account])
     }
 
-    @Test func `whose key in the cluster was changed is told to be let in anew by the others`() throws {
+    @Test func `a host with a changed key in the cluster gets the hint to be admitted again by the others`() throws
+    {
         let scene = try SharedScene()
         #expect(try scene.token(1))
         try scene.expel("spare")
@@ -178,7 +179,9 @@ struct ForeignKeyTests {
                 == true)
     }
 
-    @Test func `who is expelled while it expels another makes no key, though its name has come again`() throws {
+    @Test func `a host that is expelled while it expels another makes no key, even if its name has rejoined`()
+        throws
+    {
         let scene = try SharedScene(), process = scene.run.hosts[2].process()
         let newcomer = SimulatedHost("three", scene.world)
         scene.world.hosts.append(newcomer)
@@ -202,7 +205,7 @@ struct ForeignKeyTests {
         }
     }
 
-    @Test func `who stands there with the key of another goes out without it`() throws {
+    @Test func `a host record with the key of another host is expelled without it`() throws {
         let outcast = try Outcast(), scene = try outcast.scene.get(), holders = ["one", "three", "two"]
         for place in 0..<3 { #expect(try scene.token(place)) }
         let two = try outcast.host("two")
@@ -217,7 +220,7 @@ struct ForeignKeyTests {
         #expect(!(try scene.newest.has(two.whenExpelled)))
     }
 
-    @Test func `what cannot be taken away of an expelled host is said, and that it is out`() throws {
+    @Test func `access that cannot be taken from an expelled host is reported, and so is the expel`() throws {
         let scene = try SharedScene(), process = scene.run.hosts[0].process(), trace = process.trace
         let silence = CredentialError(.temporary, "the cluster does not answer")
         // First the expel, then what takes the old keys away.
@@ -234,8 +237,7 @@ struct ForeignKeyTests {
         for place in 0..<3 { #expect(try scene.token(place)) }
     }
 
-    @Test func `who was expelled is out though nothing could be sealed anew, and a refresh does that later`() throws
-    {
+    @Test func `a host is expelled even if no record could be resealed, and a refresh reseals later`() throws {
         let scene = try SharedScene(), process = scene.run.hosts[0].process(), trace = process.trace
         let key = scene.link.keys(scene.account).set
         trace.act(before: "cluster.commit") {
@@ -254,7 +256,9 @@ struct ForeignKeyTests {
         #expect(try scene.holders == ["one", "three", "two"])
     }
 
-    @Test func `who has missed some keys takes the newest, also from a host that came meanwhile`() throws {
+    @Test func `a host that has missed some keys accepts the newest, also from a host that joined meanwhile`()
+        throws
+    {
         let scene = try SharedScene(), newcomer = SimulatedHost("new", scene.world)
         scene.world.hosts.append(newcomer)
         #expect(try scene.token(1))

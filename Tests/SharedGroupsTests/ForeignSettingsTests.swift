@@ -5,10 +5,11 @@ import Testing
 @testable import SharedGroups
 @testable import Simulation
 
-/// What hosts agree on is what one of them has set, whatever an expelled host writes.
+/// The settings that hosts agree on are those that one of them has set, whatever an expelled host writes.
 @Suite("What an expelled host has others agree on counts for nothing")
 struct ForeignSettingsTests {
-    @Test func `what the hosts have begun with is known, and proven anew where the cluster was put back`() throws {
+    @Test func `the initial settings of the hosts are known, and proven again if the cluster was restored`() throws
+    {
         let outcast = try Outcast(), scene = try outcast.scene.get()
         for place in 0..<3 { #expect(try scene.token(place)) }
         try outcast.put(
@@ -22,7 +23,7 @@ struct ForeignSettingsTests {
         }
     }
 
-    @Test func `an older key that is put back proves nothing to who has read of a newer one`() throws {
+    @Test func `an older key that is restored proves no settings to a host that has read a newer one`() throws {
         let outcast = try Outcast(), scene = try outcast.scene.get(), newest = try scene.newest
         let process = scene.run.hosts[0].process(), two = scene.run.hosts[1]
         let theirs = try outcast.standing(agreeing: 30)
@@ -50,7 +51,7 @@ struct ForeignSettingsTests {
         }
     }
 
-    @Test func `what an expelled host has the others agree on counts for nothing`() throws {
+    @Test func `settings by an expelled host are ignored`() throws {
         let outcast = try Outcast(), scene = try outcast.scene.get(), place = World.path + "group"
         func sharing(_ place: Int) -> any GroupSharing { scene.run.hosts[place].process().ports.sharing }
         func agreed(_ place: Int) throws -> GroupSettings? { try sharing(place).backend(of: World.group)?.settings }

@@ -6,7 +6,7 @@ import Testing
 @testable import SharedGroups
 @testable import Simulation
 
-/// What a host may put back over what a cluster has.
+/// The grants that a host may put back over those of a cluster.
 struct GrantLineTests {
     private let random = SimulatedRandom(world: World(Schedule(seed: 1), faults: Faults.none))
 
@@ -103,7 +103,7 @@ struct GrantLineTests {
         cluster.onRecorded = { cluster.isLast = true }
         try scene.refresh(over: cluster) { SharedScene.issued("r-0-2", over: $0) }
         #expect(one.hasJournal)
-        // What it gave is used up by another host, and its person signs in again.
+        // Another host uses up the refresh token of that answer, and the user signs in again.
         try scene.refresh(over: two, at: 1) { SharedScene.issued("r-0-3", over: $0) }
         scene.world.milliseconds += 60_000
         let account = try #require(try two.ports.records.account(scene.account, in: World.group))
@@ -118,7 +118,7 @@ struct GrantLineTests {
         #expect(!one.hasJournal && scene.standing == standing && standing.hasPrefix("r-1-"))
     }
 
-    @Test func `a host that is expelled in the middle of a sign-out signs nobody out`() throws {
+    @Test func `a host that is expelled in the middle of a sign-out signs no account out`() throws {
         let scene = try SharedScene(), three = scene.run.hosts[2].process(), first = scene.run.hosts[0]
         let account = try #require(try three.ports.records.account(scene.account, in: World.group))
         let calls = three.trace.calls.count

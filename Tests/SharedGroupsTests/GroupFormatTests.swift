@@ -105,7 +105,7 @@ import Testing
         #expect(try format == 1)
         _ = try seal().seal([1], at: keys.set, epoch: 1)
         #expect(try format == 2)
-        // What the hosts agree on is proven still, and goes on.
+        // The settings that the hosts agree on are still proven, and remain.
         let id = try group.groupID(), key = try group.open(1, id, ("one", host))
         #expect(try group.wrap(id).isAgreed(GroupFacts(record(group.groupKey)), key: key, epoch: 1))
         let revision = try record(group.groupKey).revision
@@ -222,7 +222,7 @@ import Testing
         try makeFirstForm(scene)
         #expect(forms(scene) == [1] && scene.standing == before)
         let sharing = try #require(scene.run.hosts[1].process().ports.sharing as? ClusterSharing)
-        // Who only reads changes nothing.
+        // A reader changes nothing.
         _ = try sharing.sharedLink(World.group).account(scene.account)
         #expect(try format(scene) == 1 && forms(scene) == [1])
         #expect(try sharing.sealAnew(World.group).isEmpty)

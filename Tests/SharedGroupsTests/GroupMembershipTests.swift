@@ -26,7 +26,7 @@ private struct Host {
 
     var own: (name: String, key: GroupMembership.HostKey) { (name, key) }
 
-    /// What it knows of the group.
+    /// The host's knowledge of the group.
     var memory: ClusterMemory { ClusterMemory(host: self) }
 
     func join() throws -> String { try group.join(name, key).fingerprint(LibCryptography()) }
@@ -78,7 +78,7 @@ struct GroupMembershipTests {
         #expect(zero?.code == .validationFailed)
     }
 
-    @Test func `a host that was admitted opens what the first has sealed`() throws {
+    @Test func `an admitted host opens records that the first has sealed`() throws {
         let cluster = try cluster(), path = "/credmgr/m1/"
         let first = try Host("one", cluster, path: path), second = try Host("two", cluster, path: path)
         try first.group.share("one", first.key)

@@ -6,11 +6,12 @@ import Testing
 @testable import SharedGroups
 @testable import Simulation
 
-/// What a host that leaves a group takes along, puts back first, and is refused, on the simulated ports.
+/// The token sets that a host that leaves a group takes along, those that it puts back first, and the refusals that
+/// it gets, on the simulated ports.
 struct LeavingHostTests {
     private func membership(_ host: SimulatedHost) -> any GroupHosting { host.process().ports.sharing.membership }
 
-    /// What a host that leaves takes along, and whether it is the last.
+    /// The token sets that a host that leaves takes along, and whether it is the last.
     private func leave(_ host: SimulatedHost) throws -> (sets: [TokenSet], isLast: Bool) {
         var taken: (sets: [TokenSet], isLast: Bool) = ([], false)
         try membership(host).leave(World.group) { (_, _) throws(CredentialError) in
@@ -20,7 +21,7 @@ struct LeavingHostTests {
         return taken
     }
 
-    @Test func `the last host takes along what it knows better than a cluster that was put back`() throws {
+    @Test func `the last host takes along its records that are newer than a restored cluster`() throws {
         let scene = try SharedScene(), one = scene.run.hosts[0]
         for name in ["two", "three", "spare"] { _ = try membership(one).expel(name, from: World.group) }
         let snapshot = scene.world.cluster.content
@@ -31,7 +32,7 @@ struct LeavingHostTests {
         #expect(isLast && sets.map { $0.refreshToken?.description } == [newest])
     }
 
-    @Test func `who leaves others behind puts back first what it knows better`() throws {
+    @Test func `a host that leaves others behind first restores its newer records`() throws {
         let scene = try SharedScene(), one = scene.run.hosts[0]
         let snapshot = scene.world.cluster.content
         #expect(try scene.run.token(one.process(), force: true).refreshed)
@@ -43,7 +44,7 @@ struct LeavingHostTests {
         #expect(try scene.run.token(scene.run.hosts[1].process(), force: true).refreshed)
     }
 
-    @Test func `who was expelled before a restore does not keep anybody from being the last`() throws {
+    @Test func `a host that was expelled before a restore does not stop another from being the last`() throws {
         let scene = try SharedScene(), one = scene.run.hosts[0]
         for name in ["two", "three"] { _ = try membership(one).expel(name, from: World.group) }
         let snapshot = scene.world.cluster.content
@@ -52,7 +53,7 @@ struct LeavingHostTests {
         #expect(try leave(one).isLast)
     }
 
-    @Test func `nobody leaves with an answer that the cluster has not`() throws {
+    @Test func `no host leaves with an answer that the cluster lacks`() throws {
         let scene = try SharedScene(), one = scene.run.hosts[0], cluster = LosingCluster(scene.process)
         cluster.onRecorded = { cluster.loses = true }
         try scene.refresh(over: cluster) { SharedScene.issued("r-0-2", over: $0) }
@@ -68,7 +69,7 @@ struct LeavingHostTests {
     }
 
     @Test(arguments: [ErrorCode.denied, .storeUnavailable, .storeLocked, .storeDamaged, .temporary])
-    func `who is let read nothing has not left, and forgets nothing`(code: ErrorCode) throws {
+    func `a host that may not read the group has not left, and forgets no account`(code: ErrorCode) throws {
         let scene = try SharedScene(), one = scene.run.hosts[0], standing = scene.standing
         for name in ["two", "three", "spare"] { _ = try membership(one).expel(name, from: World.group) }
         let before = (one.files, scene.world.cluster.content.revision), process = one.process()
@@ -94,7 +95,7 @@ struct LeavingHostTests {
         return scene
     }
 
-    @Test func `what a keyring has refused is not kept, and the next leave goes on`() throws {
+    @Test func `an account that a keyring has refused is not kept, and the next leave resumes`() throws {
         let scene = try alone(), one = scene.run.hosts[0], standing = scene.standing
         one.machine.breakStore(.secretService, with: CredentialError(.cancelled, "the prompt was dismissed"))
         for _ in 0..<2 {
@@ -120,7 +121,7 @@ struct LeavingHostTests {
         #expect(account.store == .secretService && set?.refreshToken?.description == standing)
     }
 
-    @Test func `nobody is sent to a sign-in, nor to anything of the cluster, between the two halves of a leave`()
+    @Test func `no hint suggests a sign-in, or a command on the cluster, between the two steps of a leave`()
         throws
     {
         let scene = try alone(), one = scene.run.hosts[0]
@@ -146,7 +147,7 @@ struct LeavingHostTests {
         #expect(isSent.withLock { $0 })
     }
 
-    @Test func `nobody leaves with a sign-in that the cluster has not`() throws {
+    @Test func `no host leaves with a sign-in that the cluster lacks`() throws {
         let scene = try alone(), one = scene.run.hosts[0], process = one.process()
         let held = try process.services.machine.locks.lock("new-account", in: World.group, seconds: 1)
         let token = scene.world.provider.begin(), registration = Registration(provider: "https://p", clientID: "d")
@@ -195,7 +196,7 @@ struct LeavingHostTests {
         }
     }
 
-    @Test func `who goes on with leaving puts back first what it knows better`() throws {
+    @Test func `a host that resumes a leave first restores its newer records`() throws {
         let scene = try SharedScene(), one = scene.run.hosts[0]
         let snapshot = scene.world.cluster.content
         #expect(try scene.run.token(one.process(), force: true).refreshed)
@@ -211,7 +212,7 @@ struct LeavingHostTests {
         #expect(scene.standing == newest)
     }
 
-    @Test func `who was kept and has signed out here does not come back when the leave goes on`() throws {
+    @Test func `an account that was kept and then signed out here does not return when the leave resumes`() throws {
         let scene = try alone(), one = scene.run.hosts[0], before = one.process()
         let other = try before.keep(
             scene.world.provider.begin(), of: scene.world.type, Registration(provider: "https://p", clientID: "d"))
@@ -240,7 +241,7 @@ struct LeavingHostTests {
         #expect(one.files.isEmpty)
     }
 
-    @Test func `nor where the leave had ended before it was noted that the account is kept`() throws {
+    @Test func `nor if the leave had ended before the kept account was noted`() throws {
         let scene = try alone(), one = scene.run.hosts[0], leaver = one.process()
         // It ends at whatever it does next, once the keyring has the account.
         leaver.trace.act(before: "files.write") {
@@ -266,7 +267,7 @@ struct LeavingHostTests {
         #expect(one.machine.accounts().isEmpty && one.files.isEmpty)
     }
 
-    @Test func `the last host says what it leaves behind where it has lost its key`() throws {
+    @Test func `the last host reports the records that it leaves behind if it has lost its key`() throws {
         let scene = try alone(), one = scene.run.hosts[0], process = one.process()
         let parts = try #require(process.ports.sharing as? ClusterSharing).parts
         try GroupLink.forgetKey(World.group, scene.link.backend.keyStore, parts)
@@ -275,7 +276,7 @@ struct LeavingHostTests {
         #expect(scene.standing != nil && one.files.isEmpty)
     }
 
-    @Test func `nor does it say so where others have the key`() throws {
+    @Test func `nor does it report them if others have the key`() throws {
         let scene = try SharedScene(), one = scene.run.hosts[0], process = one.process()
         let parts = try #require(process.ports.sharing as? ClusterSharing).parts
         try GroupLink.forgetKey(World.group, scene.link.backend.keyStore, parts)
@@ -283,7 +284,7 @@ struct LeavingHostTests {
         #expect(try scene.run.token(scene.run.hosts[1].process(), force: true).refreshed)
     }
 
-    @Test func `whoever has to leave first is told how`() throws {
+    @Test func `a host that must leave first gets the command`() throws {
         let scene = try SharedScene(), one = scene.run.hosts[0], process = one.process()
         func told(_ code: ErrorCode, _ body: () throws -> Void) {
             let error = #expect(throws: CredentialError.self) { try body() }

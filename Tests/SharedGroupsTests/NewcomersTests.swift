@@ -49,7 +49,7 @@ struct NewcomersTests {
         Issue.record("it has no end")
     }
 
-    @Test func `who wants one account more gets it`() throws {
+    @Test func `a user with a request for another account gets it`() throws {
         let scene = try Self.scene(), one = scene.run.hosts[0].process()
         _ = try Self.keep(one)
         let refresh = scene.world.provider.begin()
@@ -66,7 +66,7 @@ struct NewcomersTests {
     }
 
     @Test(arguments: [false, true])
-    func `a sign-in whose cluster goes away is kept, and joins the account that its person has by then`(
+    func `a sign-in that loses its cluster is kept, and joins the current account of its user`(
         signsInElsewhere: Bool
     ) throws {
         let scene = try Self.scene(), one = scene.run.hosts[0].process(), two = scene.run.hosts[1].process()

@@ -23,7 +23,7 @@ struct Outcast {
         _ = try scene.run.hosts[0].process().ports.sharing.membership.expel("spare", from: World.group)
     }
 
-    /// What people compare of its key.
+    /// The fingerprint of its key that users compare.
     var fingerprint: String {
         get throws {
             try GroupHost.fingerprint(of: key.publicKey, scene.get().link.parts.cryptography)
@@ -47,8 +47,8 @@ struct Outcast {
                 revision: 1))
     }
 
-    /// What stood there while it belonged to the group, but for the accounts, with what it would have the others agree on, proven by
-    /// the key of that time.
+    /// The records that stood there while it belonged to the group, without the accounts, with the settings that it
+    /// would have the others agree on, proven by the key of that time.
     func standing(agreeing seconds: Int64) throws -> [ClusterTransaction.Change] {
         let place = World.path + "group"
         var settings = GroupSettings()

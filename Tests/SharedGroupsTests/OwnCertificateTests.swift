@@ -57,7 +57,7 @@ struct OwnCertificateTests {
                 == "the certificate host.pem of this host does not count before \(certificate.from.rfc3339)")
         for error in [ended, early] {
             #expect(error?.code == .denied && error?.hint != nil)
-            // What this host has copied serves meanwhile.
+            // The copies of this host serve meanwhile.
             #expect(error?.leavesCopies == true)
         }
         #expect(failure(-1, after: certificate.to)?.code == .temporary)

@@ -6,8 +6,8 @@ import Testing
 @testable import SharedGroups
 @testable import Simulation
 
-/// What a host does about its own intents, about hosts that have gone, and about what it knows better than the cluster, on the
-/// simulated ports and without faults.
+/// The actions of a host on its own intents, on hosts that have gone, and on records that it knows better than the
+/// cluster, on the simulated ports and without faults.
 struct SharedRefreshTests {
     private static let unsent = SharedRefresh.Answer.unsent(CredentialError(.temporary, "not sent"))
 
@@ -28,7 +28,7 @@ struct SharedRefreshTests {
         #expect(try scene.run.token(scene.run.hosts[1].process(), force: true).refreshed)
     }
 
-    @Test func `where the intent's transaction is not answered the lease goes, and so does the intent`() throws {
+    @Test func `if the intent's transaction gets no answer the lease is revoked, and the intent with it`() throws {
         let scene = try SharedScene(), cluster = LosingCluster(scene.process)
         cluster.loses = true
         cluster.revokes = true
@@ -38,7 +38,7 @@ struct SharedRefreshTests {
         #expect(try scene.run.token(scene.run.hosts[1].process(), force: true).refreshed)
     }
 
-    @Test func `nobody waits for the intent of a host that was expelled`() throws {
+    @Test func `no host waits for the intent of an expelled host`() throws {
         let scene = try SharedScene()
         let lost = SharedRefresh.Answer.unknown(CredentialError(.temporary, "no answer"))
         #expect(throws: CredentialError.self) { try scene.refresh(over: scene.process) { _ in lost } }
@@ -54,7 +54,7 @@ struct SharedRefreshTests {
         #expect(scene.intents.isEmpty)
     }
 
-    @Test func `who is expelled between recording and sending does not send`() throws {
+    @Test func `a host that is expelled between recording and sending does not send`() throws {
         let scene = try SharedScene(), cluster = LosingCluster(scene.process)
         let two = scene.run.hosts[1]
         cluster.onRecorded = { _ = try? two.process().ports.sharing.membership.expel("one", from: World.group) }
@@ -119,7 +119,7 @@ struct SharedRefreshTests {
         #expect(scene.intents.isEmpty)
     }
 
-    @Test func `a grant that was lost by other words than OAuth's is tried once more where somebody asks for that`()
+    @Test func `a grant lost by an error outside OAuth is tried once more on request`()
         throws
     {
         let scene = try SharedScene(), two = scene.run.hosts[1]
@@ -175,7 +175,7 @@ struct SharedRefreshTests {
         #expect(scene.world.cluster.content.records[scene.link.keys(scene.account).aside] == nil)
     }
 
-    @Test func `an answer that is about to be put aside takes the place of what is refused in that moment`() throws
+    @Test func `an answer that is about to be quarantined replaces a grant that is refused at that moment`() throws
     {
         let scene = try SharedScene(), two = scene.run.hosts[1]
         let refused = SharedRefresh.Answer.refused(CredentialError(.signInRequired, "invalid_grant"))
@@ -216,7 +216,7 @@ struct SharedRefreshTests {
             of: record.account, under: scene.world.type, in: World.group, by: SimulatedAdapter())
     }
 
-    @Test func `what a caller has read its worker does not read again, unless a moment has passed`() throws {
+    @Test func `a worker does not repeat the read of its caller, unless a moment has passed`() throws {
         for (pause, reads) in [(Int64(0), 1), (500, 1), (1_000, 2)] {
             let scene = try SharedScene(), caller = scene.process, worker = scene.run.hosts[0].process()
             var request = try Self.request(caller, scene)
@@ -232,7 +232,7 @@ struct SharedRefreshTests {
         }
     }
 
-    @Test func `what a caller has read is nothing any more once another host has refreshed`() throws {
+    @Test func `the read of a caller is discarded after another host has refreshed`() throws {
         let scene = try SharedScene(), caller = scene.process, worker = scene.run.hosts[0].process()
         var request = try Self.request(caller, scene)
         request.handed = caller.ports.sharing.handOver(scene.account, of: World.group)
@@ -247,7 +247,7 @@ struct SharedRefreshTests {
     }
 
     @Test
-    func `nothing is left of what another host has signed out, though the cluster is lost in the same moment`()
+    func `no copy is left of an account that another host signs out, even if the cluster is lost at once`()
         throws
     {
         var ends: [Bool] = []
@@ -280,7 +280,7 @@ struct SharedRefreshTests {
         trace.act(before: "cluster.read") { [unowned trace] in lose(trace, at: read - 1) }
     }
 
-    @Test func `what another process of the host hands over and is none is refused`() throws {
+    @Test func `an invalid record that another process of the host hands over is refused`() throws {
         let scene = try SharedScene(), caller = scene.process
         _ = try caller.ports.records.read(scene.account, in: World.group)
         let handed = try #require(caller.ports.sharing.handOver(scene.account, of: World.group))
@@ -295,8 +295,7 @@ struct SharedRefreshTests {
         }
     }
 
-    @Test func `who has waited for a peer that waits for another host does not wait for that as long again`() throws
-    {
+    @Test func `a process that has waited for a peer's wait for another host does not wait as long again`() throws {
         let scene = try SharedScene(), one = scene.run.hosts[0], world = scene.world
         try scene.refresh(over: scene.run.hosts[1].process(), at: 1) { set in
             for peerSeconds: Int64 in [0, 5, 12, 30] {
@@ -316,7 +315,7 @@ struct SharedRefreshTests {
         #expect(scene.standing == "r-0-2")
     }
 
-    @Test func `what a command waits for counts together: silent nodes, a peer, another host`() throws {
+    @Test func `the waits of a command add up: unreachable nodes, a peer, another host`() throws {
         let scene = try SharedScene(), one = scene.run.hosts[0], world = scene.world
         try scene.refresh(over: scene.run.hosts[1].process(), at: 1) { set in
             let began = world.milliseconds, process = one.process()
@@ -386,7 +385,7 @@ struct SharedRefreshTests {
             #expect(error?.code == .temporary && error?.message.contains("20 minutes in the future") == true)
         }
         #expect(scene.world.provider.refreshes == refreshes)
-        // Who knows better says so.
+        // A user that knows better forces the refresh.
         #expect(try scene.run.token(two.process(), force: true).refreshed)
         #expect(try !scene.run.token(two.process(), force: false).refreshed)
     }

@@ -51,7 +51,7 @@ struct SharedScene {
         _ = try shared.refresh(job)
     }
 
-    /// What a provider has issued in the place of what a set has.
+    /// The answer that a provider has issued to replace the tokens of a set.
     static func issued(_ token: String, over set: TokenSet) -> SharedRefresh.Answer {
         var set = set
         set.grants[""]?.refreshToken = Secret(token)
@@ -66,7 +66,7 @@ struct SharedScene {
         get throws { try KeyEpoch(try #require(world.cluster.content.records[World.path + "epoch"])) }
     }
 
-    /// Who has the newest key.
+    /// The holders of the newest key.
     var holders: [String] {
         get throws {
             let place = "\(World.path)keys/\(try newest.number)/"

@@ -35,7 +35,7 @@ private struct TiringNode: RemoteProcedures {
     }
 }
 
-@Test func `wherever in a refresh nodes fall silent, ten seconds are waited, and what came is kept`() throws {
+@Test func `at any point of a refresh, unreachable nodes cost ten seconds, and the response is kept`() throws {
     let nodes = try EtcdNodes(1), names = nodes.certificate(of: "host")
     defer { nodes.stop() }
     let channel = ProcedureChannel(
@@ -89,7 +89,7 @@ private struct AnsweringNode: RemoteProcedures {
     func call(_ method: String, _ message: [UInt8], milliseconds: Int) throws(RemoteFailure) -> [UInt8] { [] }
 }
 
-@Test func `who has waited for something else waits three seconds for silent nodes, and reaches one that answers`()
+@Test func `a command that has waited before waits three seconds for unreachable nodes, and reaches a live one`()
     throws
 {
     let silent = TiringNodes(answering: 0), node = TiringNode(base: AnsweringNode(), nodes: silent)
@@ -105,7 +105,9 @@ private struct AnsweringNode: RemoteProcedures {
     #expect(other.millisecondsLost > 7_000)
 }
 
-@Test func `who has lost all its time to silent nodes, and was answered by others, still asks them`() throws {
+@Test func `a command that lost all its time to unreachable nodes, and got answers from others, still asks them`()
+    throws
+{
     let silent = TiringNodes(answering: 0), node = TiringNode(base: AnsweringNode(), nodes: silent)
     let cluster = EtcdCluster(
         [("1", node), ("2", AnsweringNode())], waiting: ClusterWaiting { silent.waited.withLock { $0 } })

@@ -23,7 +23,7 @@ struct SimulationTests {
         #expect(excused > 0 && excused < count / 2)
     }
 
-    @Test func `without faults every process gets what it asks for`() {
+    @Test func `without faults every process gets its requested result`() {
         for scenario in [Scenario.shared, .alone, .keys] {
             for seed in 0..<UInt64(100) {
                 let report = Run(scenario, seed: seed, faults: Faults.none).report()

@@ -3,12 +3,13 @@ import StrictJSON
 
 @testable import SharedGroups
 
-/// What an expelled host whose role in the cluster was not taken away puts there: it has the keys of its time, and another machine.
+/// The records that an expelled host whose role in the cluster was not taken away puts there: it has the keys of
+/// its time, and another machine.
 extension World {
     /// The name of its other machine.
     static let accomplice = "evil"
 
-    /// What it has put there of a key.
+    /// The forged key that it has put there.
     struct Forgery {
         let content: [UInt8]
         let outcast: [UInt8]
@@ -102,7 +103,7 @@ extension World {
         wasRestored = true
     }
 
-    /// What it would have the hosts agree on.
+    /// The settings that it would have the hosts agree on.
     private func settings(
         _ wrap: KeyWrap, _ key: [UInt8], _ epoch: Int64
     ) throws(CredentialError) -> [ClusterTransaction.Change] {
@@ -145,15 +146,17 @@ extension SimulatedHost {
 }
 
 extension SimulatedProcess {
-    /// Whether its host had a key at its begin, or it has made one, when somebody was expelled, or later, and that is not the one that
-    /// somebody has put there. What another process of the host learns meanwhile may come too late.
+    /// Whether its host had a key at its begin, or it has made one, when somebody was expelled, or later, and that
+    /// is not the one that somebody has put there. The knowledge that another process of the host gains meanwhile
+    /// may come too late.
     func knows(_ forged: World.Forgery) -> Bool {
         (knewEpochs + madeEpochs).contains {
             $0.encoded != forged.content && $0.has(ExpelledHost(name: "", publicKey: forged.outcast))
         }
     }
 
-    /// Whether it knows so of what stands under a number. What its host has taken without knowing that is its own.
+    /// Whether it knows so of what stands under a number. A forged record that its host has taken without knowing
+    /// that counts as its own.
     func knows(_ forged: World.Forgery, as number: Int64) -> Bool {
         knows(forged) && (!forged.isNew || host.files["epoch-\(number)"] != forged.content)
     }

@@ -38,8 +38,8 @@ struct Rules {
         keys = AccountKeys(group: World.path, id: String(id))
     }
 
-    /// What is taken as what the hosts agree on, or put there as that, is nothing that an expelled host has put there, as far as this
-    /// host can know that. Once one could not, others have it from that one.
+    /// The settings that a host takes as agreed, or puts there as agreed, are none that an expelled host has put
+    /// there, as far as this host can know that. Once one could not, others have it from that one.
     static func agreed(_ content: [UInt8], by process: SimulatedProcess, isLate: Bool = false) -> [String] {
         let world = process.world
         guard (try? JSONValue.parse(content))?.object?["take_over"]?.integer != nil, !world.takesOver,
@@ -59,7 +59,7 @@ struct Rules {
         TokenDigest(bytes: ToyCryptography.digest(Array("\(token)".utf8)))
     }
 
-    /// What is wrong with the transaction, which is about to be applied.
+    /// The faults of the transaction, which is about to be applied.
     var broken: [String] {
         let standing = cluster.intent(keys.intent)
         let isOwn = standing.map(isOwn) ?? false
@@ -187,7 +187,7 @@ struct Rules {
         return broken
     }
 
-    /// What is written is sealed under the newest key.
+    /// All records that are written are sealed under the newest key.
     private var sealing: [String] {
         guard let record = cluster.content.records[World.path + "epoch"],
             let newest = KeyEpoch(content: record.value)?.number
@@ -242,7 +242,7 @@ struct Rules {
                     "\(host.name) withdraws an intent under which the machine that it is a copy of may have sent")
             }
             if !isOwn {
-                // Who may take it over may have the answer already.
+                // A host that may take it over may have the answer already.
                 if isAlive || !mayTakeOver(standing) || !adopts {
                     broken.append("\(host.name) removes the intent of \(standing.host)")
                 }

@@ -2,7 +2,7 @@ import CredentialCore
 
 @testable import SharedGroups
 
-// What must hold when all has healed.
+// The rules that must hold when all has healed.
 extension Run {
     func heal() {
         world.tell("all heals")
@@ -10,7 +10,7 @@ extension Run {
         world.plannedCrash = nil
         if scenario == .keys {
             world.setKeyring(isAway: false)
-            // What ended half-way is for the next one to end, who signs in or looks.
+            // The next process that signs in or looks ends the work that ended half-way.
             attempt(.catchUp, on: hosts[0])
             attempt(.doctor, on: hosts[0])
         }
@@ -37,7 +37,7 @@ extension Run {
                         _ = try? host.process().ports.sharing.catchUp(World.group, unlessWithin: 0)
                     }
                 }
-                // Whoever does it first goes by what it has written down itself.
+                // The host that does it first goes by its own notes.
                 for host in world.draw(2) ? members : members.reversed() {
                     for name in world.expelledNames where name != host.name { expel(name, on: host) }
                 }
@@ -46,7 +46,8 @@ extension Run {
             // As the manual says: everybody looks before anything is refreshed.
             if isShared, world.draw(2) { look(members) }
         }
-        // What a host has journaled it puts there, before it refreshes or when it does; who finds an intent says so.
+        // A host puts there the answer that it has journaled, before it refreshes or when it does; a host that
+        // finds an intent reports it.
         let isTakenUpFirst = world.draw(2)
         if isTakenUpFirst { takeUpAnswers(members) }
         var errors = refused(members)
@@ -171,7 +172,7 @@ extension Run {
         var description: String { "\(host): \(error.message)" }
     }
 
-    /// Whom a new token is refused.
+    /// The hosts that are refused a new token.
     private func refused(_ hosts: [SimulatedHost]) -> [Refusal] {
         // Nobody has looked at the cluster just now.
         world.milliseconds += 2 * 1_000 * GroupBackend.standardCacheSeconds
@@ -212,7 +213,7 @@ extension Run {
             }
             return
         }
-        // What ended behind its write into the keyring is an account, though nobody has heard of it.
+        // A sign-in that ended behind its write into the keyring is an account, though no process has reported it.
         if found.count > 1, scenario != .keys || !hosts[0].hasCrashed {
             world.problems.append("one person has \(found.count) accounts: \(errors)")
         }
@@ -275,7 +276,8 @@ extension Run {
         }
     }
 
-    /// What a cluster has forgotten it may have lost; but everybody gets a token, or is told to sign in again.
+    /// A cluster may have lost the records that it has forgotten; but every host gets a token, or is told to sign
+    /// in again.
     private func checkRestored(_ members: [SimulatedHost], _ errors: [Refusal]) {
         checkCopies(members, errors)
         for refusal in errors where refusal.error.code != .signInRequired && refusal.error.code != .noSuchAccount {
@@ -283,7 +285,7 @@ extension Run {
         }
     }
 
-    /// What a host knows to be the newest grant stands there again.
+    /// The newest grant that a host knows stands there again.
     private func checkCopies(
         _ members: [SimulatedHost], _ errors: [Refusal], but overlooked: [ObjectIdentifier: Set<String>] = [:]
     ) {

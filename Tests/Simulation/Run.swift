@@ -4,7 +4,7 @@ import TestPorts
 
 @testable import SharedGroups
 
-/// What a run is about.
+/// The subject of a run.
 package enum Scenario: String, Sendable, CaseIterable {
     /// Three hosts that share a group.
     case shared
@@ -28,7 +28,7 @@ package enum Scenario: String, Sendable, CaseIterable {
     case eachCall = "each-call"
 }
 
-/// What a process does.
+/// The operation of a process.
 enum Operation: CaseIterable {
     case refresh, get, signIn, signOut, label, expelSpare, expelThird, renewThird, catchUp, takeOver, move, rekey,
         doctor
@@ -38,16 +38,16 @@ enum Operation: CaseIterable {
     ]
     static let alone: [Self] = [.refresh, .get, .signIn, .signOut, .label, .move, .catchUp]
     static let keys: [Self] = [.rekey, .rekey, .doctor, .doctor, .move, .signIn, .signOut, .refresh]
-    /// What is tried at each call; a person's word that nobody is at it is not among them.
+    /// The operations that are tried at each call; a user's statement that no host is at it is not among them.
     static let each: [Self] = [.refresh, .signIn, .signOut, .label, .expelSpare, .catchUp]
 }
 
 /// One run: what processes of some hosts do with one person's account under the faults of a seed; then all heals, and what
 /// must hold is looked at.
 package final class Run: @unchecked Sendable {
-    /// What came of it.
+    /// The result of the run.
     package struct Report: Sendable {
-        /// What is wrong.
+        /// The violated rules.
         package var problems: [String]
         /// How many refreshes the provider did.
         package var refreshes: Int
@@ -78,9 +78,9 @@ package final class Run: @unchecked Sendable {
     let isShared: Bool
     /// Whether what a machine has written down of its refreshes is cloned with it.
     let clonesNotes: Bool
-    /// What is done more often than all else, in this run.
+    /// The operation that this run does more often than all others.
     let theme: Operation?
-    /// What the other hosts than the first do more often: the same, or something that gets in its way.
+    /// The operation that the other hosts than the first do more often: the same, or one that gets in its way.
     let rival: Operation?
     var moment = 0
     var signOuts: [Span] = []
@@ -122,7 +122,7 @@ package final class Run: @unchecked Sendable {
         if scenario == .unanswered, known == nil {
             (world.faults.cluster, world.faults.later) = (5, 1 + schedule.random.below(3))
             world.faults.lateness = 40
-            // What is asked after that has no effect, so that what comes late finds what it expects, and its lease.
+            // A later request has no effect, so that a late answer finds the state that it expects, and its lease.
             (world.faults.busy, world.faults.unreachable, world.faults.leaseEnd) = (3, 6, 300)
         }
         // A sign-in that gives up waiting is kept beside the account, for whoever has the lock to take up: also while the one before
@@ -131,8 +131,8 @@ package final class Run: @unchecked Sendable {
             world.patience = 2
             if known == nil, scenario == .alone { world.faults.revoke = 100 }
         }
-        // What a refusal leaves to be done shows only where it does not end the sign-in; what a late answer is worth, only where
-        // two are given to one token.
+        // The work that a refusal leaves shows only if the refusal does not end the sign-in; the worth of a late
+        // answer shows only if two are given to one token.
         if takesOver {
             world.provider.reuse = [.refuses, .ends, .answers, .ends][schedule.random.below(4)]
         }
@@ -147,7 +147,7 @@ package final class Run: @unchecked Sendable {
 
     /// Runs it.
     package func report(processes: Int = 3, calls: Int = 2) -> Report {
-        // Who was never given a key cannot tell one from another.
+        // A host that was never given a key cannot tell one from another.
         if scenario == .meddled {
             for host in hosts {
                 // A process may end before it has one.
@@ -220,7 +220,7 @@ package final class Run: @unchecked Sendable {
         let process = host.process()
         moment += 1
         world.tell("\(process.name) begins to \(operation)")
-        // What fails is its own business; what must hold is looked at elsewhere.
+        // A failure of an operation is its own business; the rules that must hold are checked separately.
         do throws(CredentialError) {
             try perform(operation, by: process)
             world.tell("\(process.name) has done it")
@@ -235,7 +235,7 @@ package final class Run: @unchecked Sendable {
         case .signOut: try signOut(process)
         case .label: try label(process)
         case .expelSpare: _ = try process.ports.sharing.membership.expel("spare", from: World.group)
-        // Whoever expels it is not it.
+        // The host that expels is not the one that is expelled.
         case .expelThird:
             guard process.host === hosts[0] else { return _ = try token(process, force: true) }
             _ = try process.ports.sharing.membership.expel("three", from: World.group)
@@ -254,7 +254,7 @@ package final class Run: @unchecked Sendable {
     }
 
     func expel(_ name: String, on host: SimulatedHost) {
-        // Who knows of nothing that was forgotten has nobody to expel.
+        // A host that knows of no forgotten expulsion has no host to expel.
         do throws(CredentialError) {
             _ = try host.process().ports.sharing.membership.expel(name, from: World.group)
         } catch { world.tell("\(host.name) does not expel \(name): \(error.message)") }

@@ -13,7 +13,7 @@ final class SimulatedHost: @unchecked Sendable {
     let isShared: Bool
     /// The small files of the shared group.
     var files: [String: [UInt8]] = [:]
-    /// What tells its folder from a copy.
+    /// The text that distinguishes its folder from a copy.
     var place = "here"
     /// By how many seconds its clock is off.
     var skew: Int64 = 0
@@ -23,7 +23,7 @@ final class SimulatedHost: @unchecked Sendable {
     var hasCrashed = false
     /// The intents of which its folder says that a process is about to send, and was copied when it said so.
     var copiedUnderWay: Set<IntentNonce> = []
-    /// What has left its processes and is not safe.
+    /// The refresh tokens that have left its processes and are not safe.
     var underWay: [ObjectIdentifier: RefreshToken] = [:]
     /// Which process has a refresh token of an account on its way, on a machine alone.
     var marks: [String: SimulatedProcess] = [:]
@@ -48,7 +48,7 @@ final class SimulatedHost: @unchecked Sendable {
             machine ?? MemoryMachine(cryptography: ToyCryptography(random: SimulatedRandom(world: world)))
     }
 
-    /// What a run begins with.
+    /// The state with which a run begins.
     struct Kept: Sendable {
         let name: String
         let machine: MemoryMachine
@@ -93,11 +93,11 @@ final class SimulatedHost: @unchecked Sendable {
     /// A process on it.
     func process() -> SimulatedProcess { SimulatedProcess(self) }
 
-    /// What its shared group knows it by.
+    /// The public key by which its shared group knows it.
     private(set) lazy var publicKey =
         (try? GroupBackend(fileContent: files[GroupBackend.fileName] ?? [], of: World.group))?.publicKey
 
-    /// What it has written down of an account's intent.
+    /// The note that it has written down of an account's intent.
     func note(of account: String) -> IntentNote? {
         try? NotesInFiles(files: StillFiles(host: self), group: World.group).intent(of: account)
     }

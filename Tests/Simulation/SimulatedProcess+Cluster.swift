@@ -52,7 +52,7 @@ extension SimulatedProcess: Cluster {
             let named = Set((try KeyEpoch(record)).expelled.map(\.publicKey))
             readExpelled.formUnion(named)
             knownExpelled = host.knowsExpelled.union(knewExpelled).union(notedExpelled)
-            // Who does not belong to the group by that has nothing to do with it.
+            // A host that does not belong to the group by that record has nothing to do with it.
             if world.hasAdmitted(host) { news = named }
         }
         for (key, record) in zip(keys, found) where key.hasPrefix(World.path + "a/") {
@@ -69,7 +69,7 @@ extension SimulatedProcess: Cluster {
         return found
     }
 
-    /// Who asks the cluster for more has written down what it has read there before.
+    /// A host that asks the cluster for more has written down the facts that it has read there before.
     private func noteNews() {
         guard !trace.isEnded, !news.isSubset(of: notedExpelled) else { return }
         if !news.isSubset(of: host.filedExpelled) {
@@ -88,7 +88,7 @@ extension SimulatedProcess: Cluster {
     func revision(committing transaction: ClusterTransaction) throws(CredentialError) -> Int64? {
         noteNews()
         let aside = transaction.aside
-        // What others do to the account just then.
+        // The actions of others on the account just then.
         if aside == .beside, mayHappen(world.faults.stop) {
             if world.draw(2) { stop() } else { world.meanwhile?(host) }
         }
@@ -117,7 +117,7 @@ extension SimulatedProcess: Cluster {
     /// Whether something goes wrong at a moment that comes seldom and matters much, in a run in which it goes wrong at all.
     private func mayHappen(_ fault: Int) -> Bool { world.schedule.isRunning && fault > 0 && world.draw(3) }
 
-    /// Whom it has named as expelled it knows to be, once it has heard that this is done.
+    /// The host knows the hosts that it has named as expelled to be so, once it has heard that this is done.
     private func noteMade(_ transaction: ClusterTransaction) {
         for case .put(World.path + "epoch", let value, _) in transaction.changes {
             guard let made = KeyEpoch(content: value) else { continue }
@@ -146,7 +146,7 @@ extension SimulatedProcess: Cluster {
         for case .put(World.path + "group", let content, _) in transaction.changes {
             world.problems += Rules.agreed(content, by: self, isLate: isLate)
         }
-        // What is done late was asked for before it had read the last of that.
+        // A transaction that is applied late was asked for before the process had read the last of that.
         if !isLate { host.knowsExpelled.formUnion(readExpelled) }
         world.cluster.apply(transaction)
         for change in transaction.changes {
@@ -255,8 +255,8 @@ extension SimulatedProcess: GroupFiles {
 }
 
 extension ClusterTransaction {
-    /// What it does with late answers: put one aside, or change what stands aside with the account; `nil` for nothing, also where an
-    /// intent is recorded with it.
+    /// The actions of a transaction on late answers: put one aside, or change the answers that stand aside with the
+    /// account; `nil` for none, also if an intent is recorded with it.
     fileprivate enum Aside { case alone, beside }
 
     fileprivate var aside: Aside? {
@@ -270,7 +270,7 @@ extension ClusterTransaction {
 }
 
 extension ClusterTransaction.Change {
-    /// What it puts or removes.
+    /// The key that the change puts or removes.
     fileprivate var key: String {
         switch self {
         case .put(let key, _, _): key
@@ -278,7 +278,7 @@ extension ClusterTransaction.Change {
         }
     }
 
-    /// What it changes, for who follows a run.
+    /// The text about the change, for the reader of a run's log.
     fileprivate var shown: String {
         switch self {
         case .remove(let key): return "-\(key.dropFirst(World.path.count))"

@@ -23,14 +23,15 @@ final class SimulatedProcess: @unchecked Sendable {
     var lastAside = AsideAnswers()
     /// The keys of hosts that the cluster has named to it as expelled.
     var readExpelled: Set<[UInt8]> = []
-    /// What its host knew of that when it looked last: what another process of the host learns while it is about to write, it
-    /// cannot know.
+    /// The expelled hosts that its host knew of when it looked last: it cannot know the facts that another process
+    /// of the host learns while it is about to write.
     var knownExpelled: Set<[UInt8]> = []
-    /// Whom the cluster has named to it when it has asked last while its host belonged to the group, and in all before: it has asked
-    /// for more since, and so has written down whom it was told.
+    /// The keys that the cluster has named to it when it has asked last while its host belonged to the group, and
+    /// in all reads before: it has asked for more since, and so has written down the names that it was told.
     var news: Set<[UInt8]> = []
     var notedExpelled: Set<[UInt8]> = []
-    /// What its host had written down of that at its begin: what another process learns meanwhile may come too late.
+    /// The keys of that kind that its host had written down at its begin: the facts that another process learns
+    /// meanwhile may come too late.
     let knewExpelled: Set<[UInt8]>
     /// The key and the value of the token set that it has put last.
     var lastPut: (key: String, value: [UInt8])?
@@ -71,7 +72,7 @@ final class SimulatedProcess: @unchecked Sendable {
         happens.withLock { $0 = { [weak self] in self?.happens($0) } }
     }
 
-    /// What happens at each call.
+    /// The events at each call.
     private func happens(_ moment: PortTrace.Moment) {
         if moment == .before {
             world.schedule.step()
@@ -163,7 +164,7 @@ final class SimulatedProcess: @unchecked Sendable {
                 written: { [unowned self] in told($0, $1) },
                 seen: { [unowned self] in
                     let key = "\(World.path)a/\($0.account.id)/set"
-                    // What it has from its copy it knows by the revision.
+                    // A record from its copy is known to it by the revision.
                     guard read[key]?.revision != $0.generation else { return }
                     read[key] = ClusterRecord(key: key, value: [], revision: $0.generation)
                 })
@@ -254,7 +255,7 @@ final class SimulatedProcess: @unchecked Sendable {
         if let old = world.provider.replaced[token] { host.usedUp.insert(old) }
     }
 
-    /// What the host has copied of the accounts.
+    /// The token sets that the host has copied of the accounts.
     var copies: [String: TokenSet] {
         guard let sharing = ports.sharing as? ClusterSharing,
             let accounts = try? sharing.parts.local.index(of: World.group, .ids).ids
@@ -267,7 +268,7 @@ final class SimulatedProcess: @unchecked Sendable {
         return copies
     }
 
-    /// Who was overtaken has the answer in memory alone still.
+    /// A process that was overtaken has the answer in memory alone still.
     private func isWritten(_ outcome: RecordWriting?) {
         switch outcome {
         case .done?, .unknown?: isSafe()
@@ -277,7 +278,7 @@ final class SimulatedProcess: @unchecked Sendable {
 
     func isSafe() { host.underWay[ObjectIdentifier(self)] = nil }
 
-    /// Whatever has left this process, its answer will find nobody.
+    /// The answer to a token that has left this process will find no process.
     private func loseAnswer() {
         guard let token = host.underWay[ObjectIdentifier(self)] else { return }
         world.answerIsLost(token, isShared: host.isShared)
@@ -290,7 +291,7 @@ final class SimulatedProcess: @unchecked Sendable {
         if let noted { world.unknownEnds.insert(noted) }
     }
 
-    /// Who is told that nothing was written finds nothing written.
+    /// A process that is told that no record was written finds none written.
     private func told(_ record: AccountRecord, _ outcome: RecordWriting?) {
         guard !trace.isEnded, let lastPut, world.cluster.content.records[lastPut.key]?.value == lastPut.value else {
             return
@@ -344,7 +345,7 @@ extension SimulatedProcess: HTTPTransport {
             throw CredentialError(.temporary, "the connection was closed")
         }
         guard let next else {
-            // What is refused is refused again.
+            // A token that is refused is refused again.
             isSafe()
             world.mayComeAgain.insert(token)
             return HTTPResponse(status: 400)
@@ -363,18 +364,18 @@ extension SimulatedProcess: HTTPTransport {
         if host.usedUp.contains(token) {
             world.problems.append("\(host.name) sends \(token), and knows that it is used up")
         }
-        // What a host asks for that was expelled meanwhile is that host's alone.
+        // The requests of a host that was expelled meanwhile are that host's alone.
         if host.isExpelled { world.excused.insert(token.signIn) }
         guard times > 1, !world.mayComeAgain.contains(token) else { return }
         if world.wasRestored {
-            // Who has never seen what came of it cannot know.
+            // A host that has never seen the result cannot know.
             world.excused.insert(token.signIn)
             return
         }
         world.problems.append("\(token) was sent \(times) times, last by \(host.name)")
     }
 
-    /// What is sent was written down, in time.
+    /// Every token that is sent was written down, in time.
     private func checkNote(of token: RefreshToken) {
         guard let noted, world.recorded[noted]?.intent.token == Rules.digest(token) else {
             return world.problems.append("\(host.name) sends \(token) without a note")

@@ -11,7 +11,7 @@ final class SimulatedProvider: @unchecked Sendable {
     private(set) var refreshes = 0
     /// Which refresh token each one has replaced.
     private(set) var replaced: [RefreshToken: RefreshToken] = [:]
-    /// What it does about a token that is used up.
+    /// The reaction of the provider to a token that is used up.
     var reuse = Reuse.ends
 
     enum Reuse {

@@ -4,7 +4,7 @@ import TestPorts
 
 @testable import SharedGroups
 
-/// What goes wrong in a run, as one in so many times; 0 is never.
+/// The faults of a run, each as one in so many times; 0 is never.
 package struct Faults: Sendable {
     /// A process ends at a call.
     package var crash = 400
@@ -42,7 +42,7 @@ package struct Faults: Sendable {
     package var keyring = 0
     /// Somebody removes the file of the lock under which a machine alone refreshes.
     package var cleaner = 0
-    /// What goes wrong more often than all else in this run; `nil` for nothing.
+    /// The fault that is more frequent than all others in this run; `nil` for none.
     var focus: Focus?
 
     /// One kind of call at which a process ends, or stands still, time and again: a mistake that needs two such moments in
@@ -61,7 +61,7 @@ package struct Faults: Sendable {
             "files.remove",
         ]
 
-        /// Where a key is replaced while others seal and write.
+        /// The faults of a run in which a key is replaced while others seal and write.
         init(ofKeys random: inout SeededRandom) {
             let calls = [
                 "file.seal", "records.write", "journal.write", "file.key", "file.rekey", "file.forget",
@@ -133,7 +133,7 @@ final class World: @unchecked Sendable {
     var lateCommits: [() -> Void] = []
     var milliseconds: Int64 = 1_000_000
     var problems: [String] = []
-    /// Who stands still.
+    /// The processes that stand still.
     var stopped: Set<ObjectIdentifier> = []
     /// The one moment at which a process ends, where it is not drawn.
     var plannedCrash: (step: Int, moment: PortTrace.Moment)?
@@ -169,7 +169,7 @@ final class World: @unchecked Sendable {
     private var isKeyringAway = false
     /// How many processes there have been.
     var processes = 0
-    /// What another host than one does while that stands still; `nil` for nothing.
+    /// The action of another host than one while that stands still; `nil` for none.
     var meanwhile: ((SimulatedHost) -> Void)?
     /// Is told what happens, line by line, where somebody wants to follow a run; `nil` else.
     var teller: ((String) -> Void)?
@@ -210,7 +210,7 @@ final class World: @unchecked Sendable {
 
     func draw(_ many: Int) -> Bool { schedule.random.once(in: many) }
 
-    /// What happens between two steps.
+    /// The events between two steps.
     func between() {
         milliseconds += Int64(schedule.random.below(100))
         if draw(faults.pause) { milliseconds += Int64(schedule.random.below(40_000)) }
@@ -270,7 +270,7 @@ final class World: @unchecked Sendable {
         if !isShared { mayComeAgain.insert(token) }
     }
 
-    /// What the machines were called that were expelled.
+    /// The names of the machines that were expelled.
     var expelledNames: [String] { Set(hosts.filter(\.isExpelled).map(\.name)).sorted() }
 
     /// Whether the group has a host of this name.
@@ -302,7 +302,8 @@ final class World: @unchecked Sendable {
                 .compactMap { try? GroupHost($0) }.filter { newest?.admits($0) == true }.map(\.publicKey))
     }
 
-    /// A host was expelled just now. What it has under way may be lost with it, as the manual says, and nothing else.
+    /// A host was expelled just now. Its refreshes that are under way may be lost with it, as the manual says, and
+    /// no others.
     func wasExpelled(_ name: String) {
         for host in hosts where host.name == name && !host.isExpelled {
             host.isExpelled = true
@@ -318,7 +319,7 @@ final class World: @unchecked Sendable {
     }
 }
 
-/// What a seed draws.
+/// The random values of a seed.
 struct SimulatedRandom: RandomSource {
     let world: World
     func bytes(_ count: Int) -> [UInt8] {

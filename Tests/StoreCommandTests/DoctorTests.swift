@@ -22,7 +22,7 @@ import Testing
         #expect(outcome.standardOutput.contains("ok       registry default: 2 accounts"))
     }
 
-    @Test func `secrets where an older version had them are taken up`() throws {
+    @Test func `secrets at the location of an older version are recovered`() throws {
         let scene = try Scene()
         try scene.define(clientID: "c")
         for id in ids {
@@ -48,7 +48,7 @@ import Testing
         #expect(try scene.problems().isEmpty)
     }
 
-    @Test func `what an older version had in a store that is not there waits for it`() throws {
+    @Test func `secrets of an older version in an unavailable store wait for it`() throws {
         for (accounts, isTaken) in [
             (#"[{"username": "secret-service", "store": "file"}]"#, true),
             (#"[{"username": "file", "store": "secret-service"}]"#, false), (#"[{"username": "x"}]"#, false),
@@ -78,7 +78,7 @@ import Testing
         #expect(try scene.accounts()[id: ids[0]]?.status == .needsLogin(reason: "its secrets are gone"))
     }
 
-    @Test func `an account whose type cannot be used now is not one that no type sees`() throws {
+    @Test func `an account with a type that is unusable now is not one that no type sees`() throws {
         let scene = try Scene()
         try scene.signIn(ids, in: scene.file)
         let orphan = "no account type sees"
@@ -95,7 +95,7 @@ import Testing
         #expect(try scene.run(["doctor"]).standardOutput.contains("credmgr logout --account \(ids[0])"))
     }
 
-    @Test func `a damaged token set is named, and hurts nobody else`() throws {
+    @Test func `a damaged token set is named, and affects no other account`() throws {
         let scene = try Scene()
         try scene.signIn(ids, in: scene.file)
         try scene.change(ids[1]) { $0.sealed?.bytes[40] ^= 1 }
@@ -107,7 +107,7 @@ import Testing
         #expect(try scene.holders(scene.file) == [ids[0]])
     }
 
-    @Test func `a damaged record is named and set aside, and hurts nobody else`() throws {
+    @Test func `a damaged record is named and quarantined, and affects no other account`() throws {
         let scene = try Scene()
         try scene.signIn(ids, in: scene.file)
         let path = scene.path(ids[1])
@@ -121,7 +121,7 @@ import Testing
         #expect(refused.exitStatus == 5)
         #expect(refused.standardError.contains(path) && refused.standardError.contains("credmgr doctor --fix"))
         #expect(try scene.problems().count == 1)
-        // What the index knows of it is kept, so that no other account takes its place.
+        // The index keeps its facts about it, so that no other account takes its place.
         #expect(
             try scene.problems(["--fix", "--yes"]) == [
                 "user-\(ids[1])@example.com of account type Tasks has to sign in again: its record was damaged"
@@ -148,7 +148,8 @@ import Testing
         let status = try scene.run(["store", "status"])
         #expect(status.exitStatus == 0 && status.standardError.contains(said))
         for isKnown in [true, false] {
-            // Where the index is lost, too, nobody can say whose the record was: it may be of any name that nobody else has.
+            // If the index is lost, too, the owner of the record is unknown: it may be of any name that no other
+            // account has.
             if !isKnown { try FileManager.default.removeItem(atPath: scene.groupFolder + "/index") }
             for (words, name) in [([], "nobody"), ([], nil), (type, nil)] {
                 let outcome = try which(words, name)
@@ -157,7 +158,7 @@ import Testing
                 #expect(outcome.standardOutput.isEmpty)
                 if !isKnown { #expect(outcome.standardError.contains(scene.path(ids[1]))) }
             }
-            // Who is named is no question.
+            // An account that is named is no question.
             for (words, name) in [([], ids[0]), (type, user), ([], user)] {
                 #expect(try which(words, name).standardOutput.hasPrefix(ids[0]))
             }
@@ -290,7 +291,7 @@ import Testing
         #expect(try scene.problems().isEmpty)
     }
 
-    @Test func `who holds an account's lock is named, and one that was stopped is a problem`() throws {
+    @Test func `the holder of an account's lock is named, and a stopped one is a problem`() throws {
         let scene = try Scene()
         try scene.signIn([ids[0]], in: scene.file)
         let locks = AccountLockFiles(GroupFolders(dataHome: scene.dataHome))
@@ -358,7 +359,7 @@ import Testing
     @Test(
         .needs(.root),
         arguments: [(0o755, "note     memory: you may"), (0o711, "ok       memory: nobody but root")])
-    func `one that root owns and nobody may read is not`(mode: Int, said: String) throws {
+    func `one that root owns and no user may read is not`(mode: Int, said: String) throws {
         let folder = try TemporaryFolder(), home = folder.path + "/home", program = folder.path + "/credmgr"
         #expect(chmod(folder.path, 0o755) == 0)
         try FileManager.default.createDirectory(

@@ -6,8 +6,8 @@ import Testing
 
 @testable import EncryptedFileStore
 
-/// What a command leaves in its memory, looked at when it has done all but leave. The program hides its memory from
-/// everybody but root, who can stop it there by strace.
+/// The data that a command leaves in its memory, looked at when it has done all but leave. The program hides its
+/// memory from everybody but root, who can stop it there by strace.
 @Suite(.needs(.root), .needs(.tracing))
 struct MemoryTests {
     /// The number of `exit_group` on this machine.
@@ -27,7 +27,7 @@ struct MemoryTests {
         let key = [UInt8](try Data(contentsOf: URL(fileURLWithPath: file)))
         for words in [["doctor"], ["store", "status"], ["doctor", "--fix", "--yes"]] {
             let memory = try memory(after: scene.command(words))
-            // What the program still has at its end: its own words. All that it has freed is overwritten.
+            // The memory still holds the program's own words at its end. All that it has freed is overwritten.
             #expect(memory.contains(Array((words.last ?? "").utf8)), "\(words): the search finds nothing")
             for (name, secret) in try secrets(scene, opener: key) + [("the key file", key)] {
                 #expect(!memory.contains(secret), "\(words) leaves \(name)")
@@ -35,7 +35,7 @@ struct MemoryTests {
         }
     }
 
-    @Test func `the passphrase and what it opens are wiped when a command ends`() throws {
+    @Test func `the passphrase and the keys under it are wiped when a command ends`() throws {
         let scene = try Scene()
         try scene.signIn(ids, in: scene.file)
         let path = scene.folder.path + "/passphrase"
@@ -46,7 +46,7 @@ struct MemoryTests {
         let passphrase = Array(Self.passphrase.utf8)
         for words in [["doctor"], ["store", "unlock"], ["store", "rekey", "--passphrase-file", path]] {
             let memory = try memory(after: scene.command(words, variables))
-            // What the program still has at its end: its own words. All that it has freed is overwritten.
+            // The memory still holds the program's own words at its end. All that it has freed is overwritten.
             #expect(memory.contains(Array((words.last ?? "").utf8)), "\(words): the search finds nothing")
             for (name, secret) in try secrets(scene, opener: passphrase) + [("the passphrase", passphrase)] {
                 #expect(!memory.contains(secret), "\(words) leaves \(name)")

@@ -73,7 +73,7 @@ struct MigrationTests {
         }
     }
 
-    @Test func `what a newer version keeps in the keyring stays there, and hurts nobody else`() async {
+    @Test func `records of a newer version in the keyring stay there, and affect no other account`() async {
         await #expect(processExitsWith: .success) {
             let keyring = try PrivateKeyring()
             defer { keyring.stop() }
@@ -103,7 +103,7 @@ struct MigrationTests {
         }
     }
 
-    @Test func `whose keyring is gone is told before the provider is asked`() async {
+    @Test func `an account with an unavailable keyring is reported before a request to the provider`() async {
         await #expect(processExitsWith: .success) {
             let keyring = try PrivateKeyring()
             defer { keyring.stop() }

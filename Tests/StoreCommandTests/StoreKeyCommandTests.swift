@@ -132,7 +132,7 @@ import Testing
         #expect(unlocked.exitStatus == 5)
         #expect(unlocked.standardError.contains("the encrypted file of group work is unlocked for 8 h"))
         #expect(unlocked.standardError.contains("/groups/default/store.v1"))
-        // What cannot be read at all keeps no other from it, either.
+        // A file that cannot be read at all keeps no other file from it, either.
         #expect(chmod(scene.groupFolder + "/store.v1", 0o644) == 0)
         for (words, done) in [(["lock"], "locked"), (["unlock"], "unlocked for 8 h")] {
             let outcome = try scene.run(["store"] + words, variables)

@@ -51,7 +51,7 @@ import Testing
         #expect(try scene.holders(scene.file) == [id, ids[1]])
     }
 
-    @Test func `one that fails has looked before, and says what opens the file`() throws {
+    @Test func `one that fails has checked first, and names the method that opens the file`() throws {
         let scene = try Scene()
         try scene.signIn([ids[0], ids[1]], in: scene.file)
         let store = URL(fileURLWithPath: scene.groupFolder + "/store.v1"), before = try Data(contentsOf: store)
@@ -77,7 +77,7 @@ import Testing
 
 /// Repairs beside a migration, with a real gnome-keyring.
 @Suite(.needs(.keyring)) struct RepairBesideMigrationTests {
-    @Test func `doctor --fix beside a migration loses nothing, and marks nobody`() async {
+    @Test func `doctor --fix beside a migration loses no secret, and marks no account`() async {
         await #expect(processExitsWith: .success) {
             let keyring = try PrivateKeyring()
             defer { keyring.stop() }

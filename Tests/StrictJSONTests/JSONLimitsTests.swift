@@ -52,7 +52,7 @@ import Testing
         #expect(try JSONValue.parse("[1, [2,], /**/]", dialect: .commented) == [1, [2]])
     }
 
-    @Test func `what looks like a comment in a string is text`() throws {
+    @Test func `comment-like text in a string is text`() throws {
         #expect(try JSONValue.parse("[\"// /* */\"]", dialect: .commented) == ["// /* */"])
     }
 

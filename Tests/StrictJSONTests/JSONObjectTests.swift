@@ -46,7 +46,7 @@ import Testing
 }
 
 @Suite struct JSONValueTests {
-    @Test func `accessors give what is there and nothing else`() {
+    @Test func `accessors return only values that are present`() {
         #expect(JSONValue.string("a").string == "a")
         #expect(JSONValue.integer(1).string == nil)
         #expect(JSONValue.bool(true).bool == true)

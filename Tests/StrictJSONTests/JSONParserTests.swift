@@ -165,7 +165,7 @@ import Testing
         refuse([0xEF, 0xBB, 0xBF])
     }
 
-    @Test func `a byte order mark in front of what people write is passed over, once`() throws {
+    @Test func `a byte order mark before hand-written text is skipped, once`() throws {
         let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
         #expect(try JSONValue.parse(mark + Array("{\"a\": 1,}".utf8), dialect: .commented) == ["a": 1])
         #expect((mark + [0x7B]).withoutByteOrderMark == [0x7B] && [0x7B].withoutByteOrderMark == [0x7B])

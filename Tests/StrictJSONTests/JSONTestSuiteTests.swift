@@ -30,7 +30,7 @@ import Testing
 
     /// Numbers keep their text, so a huge one does no harm until its text is huge; what is no Unicode, or is marked
     /// as UTF-16, is refused.
-    @Test func `where there is a choice, numbers of up to 128 characters are accepted and nothing else`() throws {
+    @Test func `among optional cases, only numbers of up to 128 characters are accepted`() throws {
         let accepted = try Self.files("i_").filter(Self.isAccepted)
         #expect(try Self.files("i_").count == 35)
         let numbers = try Self.files("i_number_")

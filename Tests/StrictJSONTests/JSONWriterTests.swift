@@ -45,7 +45,7 @@ import Testing
 
 @Suite struct JSONRoundTripTests {
     @Test(arguments: [1, 2, 3, 4] as [UInt64])
-    func `what is written is read back the same`(_ seed: UInt64) throws {
+    func `written text is read back the same`(_ seed: UInt64) throws {
         var generator = SeededGenerator(state: seed)
         for _ in 0..<250 {
             let value = generator.value(depth: 4)

@@ -15,14 +15,14 @@ package struct CommandScene: Sendable {
     package let transport = MemoryTransport()
     /// Listeners.
     package let redirects = MemoryRedirects()
-    /// What `doctor` looks at from outside.
+    /// The data folder that `doctor` looks at from outside.
     package var dataFolder = MemoryDataFolder()
     /// The environment.
     package let environment: [String: String]
     /// The folder that commands are called in.
     package var workingDirectory = "/memory/home"
 
-    /// What a call has left behind.
+    /// The traces that a call has left behind.
     package struct Outcome: Sendable {
         /// The exit status.
         package let status: Int32
@@ -42,7 +42,7 @@ package struct CommandScene: Sendable {
                 machine, caller: PortTrace(), environment: self.environment, transport: transport))
     }
 
-    /// What a process is given.
+    /// The context of a process.
     package func context(_ console: any Console, _ trace: PortTrace = PortTrace()) -> CommandContext {
         CommandContext(
             machine: machine.process(trace, environment: environment, transport: transport, programs: programs),
@@ -79,7 +79,9 @@ package struct CommandScene: Sendable {
         _ words: [String], input: String? = nil, answers: [String]? = nil, endsAfterAnswers: Bool = false,
         trace: PortTrace = PortTrace()
     ) -> Outcome {
-        run(words, on: MemoryConsole(input: input, answers: answers, endsAfterAnswers: endsAfterAnswers), trace: trace)
+        run(
+            words, on: MemoryConsole(input: input, answers: answers, endsAfterAnswers: endsAfterAnswers),
+            trace: trace)
     }
 
     /// Runs one command line on a terminal of one's own.

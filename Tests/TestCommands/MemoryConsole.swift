@@ -3,7 +3,7 @@ import CredentialCore
 import Synchronization
 import TestPorts
 
-/// Streams and a terminal in memory. What a test has not given cannot be read.
+/// Streams and a terminal in memory. Input that a test has not given cannot be read.
 package final class MemoryConsole: Console {
     private struct State {
         var result: [UInt8] = []
@@ -49,7 +49,7 @@ package final class MemoryConsole: Console {
     package var resultIsTerminal: Bool { hasPerson }
     package var noticeIsTerminal: Bool { hasPerson }
     package let width: Int
-    /// What was waited for.
+    /// The waits that were shown.
     package let waits = RecordedWaiting()
     package let translations: any Translations
     package var waiting: any WaitingDisplay { waits }
@@ -70,7 +70,7 @@ package final class MemoryConsole: Console {
 
     package func unseen(_ work: () throws(CredentialError) -> Void) throws(CredentialError) { try work() }
 
-    /// What is typed comes before the work is done.
+    /// The typed input comes before the work is done.
     package func readLine(
         status: @escaping (Int64) -> String?, accepts: @escaping (String) -> Bool,
         asides: @escaping () -> [String], while work: @escaping @Sendable () -> Void

@@ -7,7 +7,8 @@ import TestPorts
 /// Programs and the user's files in memory. A program that a test has not installed is not there; what one does is said by
 /// the test, or is unexpected.
 package final class MemoryPrograms: Programs {
-    /// What a program does with its words and, where it is run in our place, with the variables that it is given.
+    /// The behaviour of a program with its words and, if it is run in our place, with the variables that it is
+    /// given.
     package typealias Behaviour = @Sendable (_ words: [String], _ variables: [String: String]) -> ProgramResult
 
     private struct State {
@@ -42,7 +43,7 @@ package final class MemoryPrograms: Programs {
     /// Lets a program not start.
     package func refuse(_ word: String, with error: CredentialError) { state.withLock { $0.refused[word] = error } }
 
-    /// What happens at a pause, besides that the clock goes on.
+    /// The action at a pause, besides that the clock goes on.
     package func whenPaused(_ action: @escaping @Sendable (_ seconds: Int) -> Void) {
         state.withLock { $0.whenPaused = action }
     }

@@ -75,7 +75,7 @@ private final class MemoryShare: HeldLock {
         }
         guard wasHeld else { return }
         machine.state.withLock { state in
-            // What an end has freed is free.
+            // A lock that an end has freed is free.
             guard let count = state.sharers[name]?[holder] else { return }
             state.sharers[name]?[holder] = count > 1 ? count - 1 : nil
         }

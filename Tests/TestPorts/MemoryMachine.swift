@@ -13,7 +13,7 @@ package final class MemoryMachine: Sendable {
         var journal: [KeychainGroup: [String: [UInt8]]] = [:]
         /// The records that were set aside of the journal.
         var journalAside: [String: [UInt8]] = [:]
-        /// Who has a refresh token of an account on its way.
+        /// The processes that have a refresh token of an account on its way.
         var marks: [String: ObjectIdentifier] = [:]
         var holders: [String: ObjectIdentifier] = [:]
         var events: [AccountEvent] = []
@@ -196,7 +196,7 @@ package final class MemoryMachine: Sendable {
     /// The refresh tokens that are known to be used.
     package var usedTokens: Set<String> { state.withLock(\.usedTokens) }
 
-    /// What happened to accounts.
+    /// The events of accounts.
     package var events: [AccountEvent] { state.withLock(\.events) }
 
     /// The names of the cache's entries.
@@ -275,7 +275,7 @@ package final class MemoryMachine: Sendable {
     /// The records that were set aside of the journal, by account.
     package var journalAside: [String: [UInt8]] { state.withLock(\.journalAside) }
 
-    /// What the journal has of an account.
+    /// The journal's content for an account.
     package func journaled(_ account: String, group: KeychainGroup = .standard) -> [UInt8]? {
         state.withLock { $0.journal[group]?[account] }
     }

@@ -5,7 +5,7 @@ import Synchronization
 /// A provider that rotates refresh tokens, and its adapter: a token that is used a second time ends the grant, as
 /// RFC 9700 §4.14.2 has it.
 package final class MemoryProvider: CredentialAdapter {
-    /// What one sign-in was given.
+    /// The tokens that one sign-in was given.
     private struct Sign {
         let subject: String
         /// The refresh token that is good now; `nil` when the grant is gone.
@@ -22,7 +22,7 @@ package final class MemoryProvider: CredentialAdapter {
         var reuses = 0
         var revoked: [String] = []
         var failure: CredentialError?
-        /// What the adapter finds in the responses that it refuses, beside the new refresh token.
+        /// The finding of the adapter in the responses that it refuses, beside the new refresh token.
         var flaw: RefreshFinding?
         var refusesFlaw = true
         var givesRefreshTokens = true
@@ -36,13 +36,13 @@ package final class MemoryProvider: CredentialAdapter {
 
     init(clock: MemoryClock) { self.clock = clock }
 
-    /// Who it is.
+    /// The issuer of the provider.
     package static let issuer = "https://memory.example"
     package let name = "memory"
     package let summary = "a provider in memory"
     package let defaultRedirectURI = "http://127.0.0.1/"
 
-    /// What it was asked to refresh, in order.
+    /// The refresh requests that it got, in order.
     package var refreshes: [RefreshRequest] { state.withLock(\.refreshes) }
     /// How often a refresh token came a second time.
     package var reuses: Int { state.withLock(\.reuses) }

@@ -14,7 +14,7 @@ package final class MemoryTransport: HTTPTransport {
     /// Makes a network without an answer.
     package init() {}
 
-    /// What was sent.
+    /// The requests that were sent.
     package var requests: [HTTPRequest] { state.withLock(\.requests) }
 
     /// Lists the next answer.

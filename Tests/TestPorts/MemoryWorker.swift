@@ -56,7 +56,7 @@ package struct MemoryWorker: ProgramRunner {
             } catch {
                 answer = RefreshWire.encode(error)
             }
-            // Who was ended has answered nothing.
+            // A worker that was ended has answered nothing.
             return trace?.isEnded == true ? [] : answer
         }
     }

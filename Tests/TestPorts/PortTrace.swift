@@ -1,12 +1,13 @@
 import CredentialCore
 import Synchronization
 
-/// What one process in memory does at its ports, call by call; a test can end the process there, or let others act.
+/// The calls that one process in memory makes at its ports, one by one; a test can end the process there, or let
+/// others act.
 ///
 /// A process that was ended does nothing more: its calls throw, and what they would have done is not done. Its locks
 /// are free, as the kernel leaves them.
 package final class PortTrace: Sendable {
-    /// Where at a call something happens.
+    /// The moment at a call when an event happens.
     package enum Moment: Sendable, CaseIterable {
         /// Before the call has any effect.
         case before
@@ -26,7 +27,7 @@ package final class PortTrace: Sendable {
 
     private let state = Mutex(State())
 
-    /// What happens at each call of a simulated process.
+    /// The action at each call of a simulated process.
     private let step: (@Sendable (Moment) -> Void)?
     /// How often a lock that another process holds is tried again.
     package let patience: Int

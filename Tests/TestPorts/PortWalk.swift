@@ -5,7 +5,7 @@ import Testing
 /// Does the same thing again and again, each time on a machine of its own, and each time with something happening at
 /// another call of the ports: the process ends there, or another one acts.
 package enum PortWalk {
-    /// Where something happens.
+    /// The place of an event.
     package struct Place: Sendable, CustomStringConvertible {
         /// The number of the call, counted from 1.
         package let number: Int
@@ -37,7 +37,8 @@ package enum PortWalk {
         }
     }
 
-    /// Lets another process act at every call. Where that one has to wait for a lock, it acts when the first is done.
+    /// Lets another process act at every call. If the other process has to wait for a lock, it acts when the first
+    /// is done.
     ///
     /// - Parameters:
     ///   - peer: what the other process does.

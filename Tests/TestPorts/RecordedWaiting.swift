@@ -9,7 +9,7 @@ package final class RecordedWaiting: WaitingDisplay {
     /// Has seen nothing.
     package init() {}
 
-    /// What was waited for.
+    /// The subjects that were waited for.
     package var subjects: [String] { begun.withLock { $0 }.map { $0().description } }
     /// How much is waited for now.
     package var isWaiting: Bool { open.withLock { $0 > 0 } }

@@ -1,6 +1,6 @@
 import CredentialCore
 
-/// What processes do with accounts on one machine in memory: signing in, tokens, signing out, moving.
+/// The actions of processes on accounts on one machine in memory: signing in, tokens, signing out, moving.
 ///
 /// Each call is a process of its own, unless it is given a trace.
 package struct ServiceScene: Sendable {
@@ -21,7 +21,7 @@ package struct ServiceScene: Sendable {
         self.store = store
     }
 
-    /// What a process can do with accounts.
+    /// The services of a process for accounts.
     package func services(
         _ trace: PortTrace = PortTrace(), worker: PortTrace? = nil
     ) -> AccountServices {
@@ -45,7 +45,7 @@ package struct ServiceScene: Sendable {
             policy: policy, in: group, store: store, forceNew: new, for: expected)
     }
 
-    /// What a token of the account is asked for with.
+    /// The request for a token of the account.
     package func request(
         _ person: String = "ada", policy: String? = nil, scope: [String] = [], force: Bool = false,
         atLeast seconds: Int64? = nil
@@ -99,7 +99,7 @@ package struct ServiceScene: Sendable {
 
     // MARK: What is there
 
-    /// What accounts of the type belong to.
+    /// The registration that accounts of the type belong to.
     package var registration: Registration {
         Registration(provider: MemoryProvider.issuer, clientID: type.clientID)
     }

@@ -29,7 +29,7 @@ public final class AuthorizationScenario: Sendable {
     public var api: String { facts["api"] ?? "" }
     /// The origin of the protected address.
     public var origin: String { facts["resource"] ?? "" }
-    /// Where to ask for the log.
+    /// The address to ask for the log.
     public var control: String { facts["control"] ?? "" }
     /// The folder with the PEM files `ca`, `client` and `client.key` of a scenario with TLS.
     public var certificates: String? { facts["folder"] }

@@ -27,7 +27,7 @@ public final class Background<Value: Sendable>: @unchecked Sendable {
             throw ProcessFailure(
                 description: "the work waited for at \(file):\(line) is not done within \(seconds) s")
         }
-        // Whoever asks again gets the same.
+        // A caller that asks again gets the same.
         done.signal()
         guard let outcome = result.withLock({ $0 }) else { throw CancellationError() }
         return try outcome.get()

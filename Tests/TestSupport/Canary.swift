@@ -1,8 +1,8 @@
 import Foundation
 import Synchronization
 
-/// What must not show: the codes and tokens that the providers of tests give out. Each run of `credmgr` by
-/// ``ChildProcess`` is searched for them.
+/// The secrets that must not show: the codes and tokens that the providers of tests give out. Each run of `credmgr`
+/// by ``ChildProcess`` is searched for them.
 public enum Canary {
     private static let providers = Mutex<[Provider]>([])
     /// A shorter word may stand somewhere by chance.

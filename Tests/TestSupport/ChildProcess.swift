@@ -2,7 +2,7 @@ import Foundation
 
 /// A program run by a test: its arguments, its whole environment, and what came of it.
 public struct ChildProcess: Sendable {
-    /// What a program printed and how it ended.
+    /// The output of a program and how it ended.
     public struct Outcome: Sendable {
         /// Standard output.
         public let standardOutput: String

@@ -52,7 +52,7 @@ public final class EtcdNodes: Sendable {
         try administer(["put", key], after: "base64 -d |", input: value.base64EncodedString())
     }
 
-    /// What a record holds.
+    /// The value of a record.
     ///
     /// - Throws: ``ServerFailure``.
     public func record(_ key: String) throws -> Data {
@@ -107,7 +107,7 @@ public final class EtcdNodes: Sendable {
     /// Stops a node as if its machine stood still, or lets it go on.
     public func pause(_ node: Int, _ isPaused: Bool = true) { kill(facts.pids[node], isPaused ? SIGSTOP : SIGCONT) }
 
-    /// What the data folders of all nodes hold.
+    /// The contents of the data folders of all nodes.
     public func everything() throws -> [Data] {
         var found: [Data] = []
         for case let name as String in FileManager.default.enumerator(atPath: facts.folder) ?? .init() {

@@ -2,11 +2,11 @@ import Foundation
 
 /// A real OAuth 2.0 and OpenID Connect server, glewlwyd, on a free port of the loopback with a database of its own.
 ///
-/// It ends with ``stop()``, with the last reference, and with the test process. What it does differently from
-/// others: redirect URIs are compared exactly, `nonce` is demanded with `openid`, a used refresh token is answered
-/// by status 400 with an empty body.
+/// It ends with ``stop()``, with the last reference, and with the test process. Its behaviour differs from others:
+/// redirect URIs are compared exactly, `nonce` is demanded with `openid`, a used refresh token is answered by
+/// status 400 with an empty body.
 public final class Glewlwyd: Sendable {
-    /// What can be chosen about a server.
+    /// The settings that can be chosen for a server.
     public struct Settings: Sendable {
         /// Lifetime of access tokens in seconds.
         public var accessTokenLifetime = 3_600
@@ -78,7 +78,7 @@ public final class Glewlwyd: Sendable {
     public var introspectionEndpoint: String { facts.introspection_endpoint }
     /// The userinfo endpoint.
     public var userinfoEndpoint: String { facts.userinfo_endpoint }
-    /// Where the public keys are.
+    /// The address of the public keys.
     public var keysAddress: String { facts.jwks_uri }
     /// The registered redirect URIs of the clients `native` and `web`.
     public var redirectURIs: [String] { facts.redirect_uris }

@@ -5,7 +5,7 @@ struct KeePassXCDatabase {
     /// Both are ended by a newline where KeePassXC reads them.
     static let password = "private-database"
 
-    /// What starts KeePassXC with the database; it reads the password from standard input.
+    /// The command that starts KeePassXC with the database; it reads the password from standard input.
     let arguments: [String]
 
     /// Makes the database in `folder` by KeePassXC's own tool.

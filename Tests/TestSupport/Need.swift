@@ -1,10 +1,10 @@
 import Foundation
 import Testing
 
-/// What a test needs of the machine that not everybody who runs the tests has: the one place that decides what is left
-/// out there, and that nothing is left out in silence where a change is judged.
+/// A need of a test that not every machine that runs the tests meets. This is the one place that decides which
+/// tests are left out there, and that none is left out in silence where a change is judged.
 public struct Need: Sendable {
-    /// What it is, for whoever sees a test left out.
+    /// The description of the need, for the reader of a skipped test.
     public let what: String
     /// Whether every run that judges a change has it: what `scripts/install-packages test` installs, and what the kernel
     /// lets root do. The rest is in no Debian 12, or is large and asked for by name.
@@ -33,7 +33,7 @@ public struct Need: Sendable {
 
     /// A need that is not met where it has to be.
     public struct Missing: Error, CustomStringConvertible {
-        /// What is missing.
+        /// The part that is missing.
         public let description: String
     }
 }
@@ -94,7 +94,7 @@ extension Need {
     public static func program(_ name: String) -> Need { Need(name, isThere: Machine.has(name)) }
 }
 
-/// What was found out of this machine, each once.
+/// The facts that were found out about this machine, each once.
 private enum Machine {
     private static func runs(_ program: String, _ arguments: String...) -> Bool {
         let child = ChildProcess(program, arguments, environment: ["PATH": "/usr/bin:/bin"])

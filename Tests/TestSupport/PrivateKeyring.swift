@@ -6,7 +6,7 @@ import Foundation
 /// The bus starts no services by itself. Everything ends with ``stop()``, at the latest with the last reference; call
 /// it where a process may end right after its test, as in exit tests.
 public final class PrivateKeyring: @unchecked Sendable {
-    /// Who provides the Secret Service.
+    /// The provider of the Secret Service.
     public enum Provider: Sendable {
         /// gnome-keyring with an open default collection.
         case gnomeKeyring
@@ -243,7 +243,7 @@ public final class PrivateKeyring: @unchecked Sendable {
             .run(seconds: 10).standardOutput
     }
 
-    /// What went wrong while starting.
+    /// The failure while starting.
     public struct Failure: Error, CustomStringConvertible {
         /// The sentence.
         public let description: String

@@ -2,7 +2,7 @@ import Foundation
 
 /// A user's home for the real program: folders of its own, a clean environment, and the files in it.
 public struct ProgramHome: Sendable {
-    /// Where it is.
+    /// The path of the home.
     public let path: String
     /// The variables that every call gets; nothing of whoever runs the tests.
     public let environment: [String: String]

@@ -13,7 +13,7 @@ public final class RunningProcess: Sendable {
     /// A pipe that nobody reads any more is an error to whoever writes, as in the product, and not the end of the tests.
     private static let ignoresBrokenPipes: Void = { _ = Glibc.signal(SIGPIPE, SIG_IGN) }()
 
-    /// What the program writes to.
+    /// The stream that the program writes to.
     public enum Stream: String, Sendable {
         /// Standard output.
         case output = "standard output"
@@ -21,11 +21,11 @@ public final class RunningProcess: Sendable {
         case errors = "standard error"
     }
 
-    /// What the program reads as its standard input.
+    /// The standard input of the program.
     public enum Input: Sendable {
         /// `/dev/null`.
         case none
-        /// What ``write(_:within:)`` writes, until ``closeInput()``.
+        /// The text that ``write(_:within:)`` writes, until ``closeInput()``.
         case pipe
     }
 
@@ -280,7 +280,7 @@ extension RunningProcess {
 
     fileprivate struct Printed {
         var data = Data()
-        /// Where the lines begin that nobody has taken.
+        /// The start of the lines that no caller has taken.
         var taken = 0
         var isOpen = true
         var text: String { String(decoding: data, as: UTF8.self) }
@@ -296,7 +296,7 @@ extension RunningProcess {
         }
     }
 
-    /// What the threads of a process share with whoever waits for it.
+    /// The state that the threads of a process share with the thread that waits for it.
     fileprivate final class State: @unchecked Sendable {
         private let id: pid_t
         private let condition = NSCondition()

@@ -56,7 +56,7 @@ final class ServerScript: Sendable {
 
 /// Why a server, or a sign-in at it, did not work.
 public struct ServerFailure: Error, CustomStringConvertible {
-    /// What was printed, or what to do.
+    /// The printed output, or the remedy.
     public let description: String
 }
 

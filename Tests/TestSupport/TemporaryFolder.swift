@@ -2,7 +2,7 @@ import Foundation
 
 /// A private folder that is removed when the last reference to it goes.
 public final class TemporaryFolder: Sendable {
-    /// Where it is.
+    /// The path of the folder.
     public let path: String
 
     /// Makes a folder of mode 0700.

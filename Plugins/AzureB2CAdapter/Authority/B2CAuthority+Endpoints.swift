@@ -1,7 +1,7 @@
 package import CredentialCore
 
 extension B2CAuthority {
-    /// What a tenant serves for each policy.
+    /// The endpoints that a tenant serves for each policy.
     package enum Endpoint: Sendable, CaseIterable {
         /// RFC 6749 §3.1.
         case authorize

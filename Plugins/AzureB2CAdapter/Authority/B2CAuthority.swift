@@ -1,6 +1,6 @@
 package import CredentialCore
 
-/// Where a B2C tenant is served, and in which form its URLs are written.
+/// The location of a B2C tenant, and the form of its URLs.
 ///
 /// Every form that Microsoft's documentation and the old samples use is read: the tenant by name or GUID, the policy
 /// in the path or as the query parameter `p`, with or without `tfp`, on login.microsoftonline.com, b2clogin.com,
@@ -13,7 +13,7 @@ package struct B2CAuthority: Sendable, Hashable {
     package let tenant: String
     /// The policy that the URL names, if it names one.
     package let policy: B2CPolicy?
-    /// Where a policy goes.
+    /// The position of the policy in a URL.
     package private(set) var form: Form
     /// Whether `tfp` stands before the tenant.
     package let hasTFP: Bool
@@ -24,7 +24,7 @@ package struct B2CAuthority: Sendable, Hashable {
     /// Whether the URL is of the first version of the endpoints (`oauth2/authorize`), which B2C no longer serves.
     package let isLegacy: Bool
 
-    /// Where a policy goes in a URL.
+    /// The possible positions of a policy in a URL.
     package enum Form: Sendable, Hashable {
         /// `…/TENANT/POLICY/…`
         case path

@@ -1,6 +1,6 @@
 package import CredentialCore
 
-/// What became of one key of an iOS app's settings.
+/// The result for one key of an iOS app's settings.
 package struct ImportLine: Sendable, Hashable, CustomStringConvertible {
     /// The fate of a key.
     package enum Fate: String, Sendable, CaseIterable {
@@ -18,7 +18,7 @@ package struct ImportLine: Sendable, Hashable, CustomStringConvertible {
     package let key: String
     /// Its line, counted from 1; `nil` where the form has no lines or the key is not there.
     package let line: Int?
-    /// What became of it.
+    /// The result for the key.
     package let fate: Fate
     /// As or into what, or why; never the value of a secret.
     package let text: Message

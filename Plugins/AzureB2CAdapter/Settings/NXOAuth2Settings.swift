@@ -104,7 +104,7 @@ struct NXOAuth2Settings {
         }
     }
 
-    /// Whatever else the sample's authorization URL asked for goes on being asked for.
+    /// Keeps the other parameters that the sample's authorization URL sent.
     private mutating func readExtraQuery(_ authority: B2CAuthority) {
         for item in authority.otherQuery {
             let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)

@@ -115,7 +115,7 @@ struct SettingsDraft {
         }
     }
 
-    /// What became of each key: in the order of the file, what was added or missing last.
+    /// The result for each key: in the order of the file, with added or missing keys last.
     var report: [ImportLine] {
         var places: [String: Int] = [:]
         for (place, entry) in settings.entries.enumerated() { places[entry.key] = place }

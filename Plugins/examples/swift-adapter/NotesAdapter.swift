@@ -91,7 +91,7 @@ struct NotesAdapter: CredentialAdapter {
     }
 }
 
-/// What the notes service says in its own way.
+/// The behavior that is specific to the notes service.
 private struct NotesDialect: ProviderDialect {
     let typeName: String
     let authorizeParameters = ["view": "desktop"]

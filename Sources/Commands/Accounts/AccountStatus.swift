@@ -9,7 +9,7 @@ struct AccountStatus {
     let group: KeychainGroup
     /// Why `token` would take it here; `nil` if `token` would take another one.
     let choice: Choice?
-    /// What is wrong with it; the code is that of the exit status.
+    /// The account's problem; the code is that of the exit status.
     let problem: CredentialError?
 
     private let isDefault: Bool
@@ -28,7 +28,7 @@ struct AccountStatus {
         let place: RuleLocation?
     }
 
-    /// What is known of an account.
+    /// The facts about an account.
     ///
     /// - Parameters:
     ///   - account: the account, as its record says.
@@ -54,7 +54,7 @@ struct AccountStatus {
         problem = Self.problem(of: account, in: group, type, set, now: now)
     }
 
-    /// What is wrong, the worst first: nothing helps before that is fixed.
+    /// The problems, the worst first: no other command helps before that one is fixed.
     private static func problem(
         of account: Account, in group: KeychainGroup, _ type: Result<AccountType, CredentialError>,
         _ set: Result<TokenSet?, CredentialError>, now: Instant
@@ -124,7 +124,7 @@ struct AccountStatus {
 
     // MARK: Lines
 
-    /// What is known, each with its label.
+    /// The facts, each with its label.
     var facts: FactList {
         var facts = FactList()
         facts.add("account", presentation.name)

@@ -23,7 +23,7 @@ struct AccountsDataCommand: Command {
     let arguments: Arguments
 
     func run(_ session: Session) throws(CredentialError) {
-        // What is secret is not told again; the name of a file is none.
+        // The hint does not repeat a secret; the name of a file is not a secret.
         let file = arguments[Self.set].flatMap { $0.hasPrefix("@") ? $0 : nil }
         let (group, account) = try AccountFinder(session).account(
             arguments[Self.account], type: arguments[SharedOption.type],

@@ -69,7 +69,7 @@ struct AccountsExportCommand: Command {
             try TargetResolver(session).type(named: name)
         }
         return try session.accounts(of: type) { group, error in
-            // What a shared group has is left out anyway.
+            // The accounts of a shared group are left out anyway.
             guard (try? session.context.machine.sharing.isShared(group)) == false else {
                 return session.notices.warning(error.text)
             }

@@ -43,7 +43,7 @@ struct GroupsCommand: Command {
         for (group, _) in registries.failures { rows[group.name, default: Row()].accountCount = nil }
         let sharing = session.context.machine.sharing
         for group in try session.groups() {
-            // What cannot be read was told with the accounts.
+            // A group that cannot be read was reported with the accounts.
             guard let backend = try? sharing.backend(of: group) else { continue }
             rows[group.name, default: Row()].backend = backend
             rows[group.name]?.state = Self.state(of: group, sharing)

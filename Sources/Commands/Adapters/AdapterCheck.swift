@@ -9,7 +9,7 @@ struct AdapterCheck: DoctorCheck {
         return entries.map { entry in finding(entry, session) } + walls(session)
     }
 
-    /// What a plugin is kept from here, and which one from nothing.
+    /// Reports the sandbox of plugins on this machine, and the plugins without one.
     private func walls(_ session: Session) -> [Finding] {
         do throws(CredentialError) {
             let lacking = try session.context.providers.lackingWalls()

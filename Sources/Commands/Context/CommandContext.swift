@@ -4,7 +4,7 @@ package import PluginHost
 
 /// Everything outside the commands: each effect they can have, made by the composition root, or by a test.
 package struct CommandContext: Sendable {
-    /// What accounts need of the machine.
+    /// The ports of the machine that accounts need.
     package var machine: MachinePorts
     /// The folder the command was called in, by each of its names.
     package var workingDirectories: [String]
@@ -24,7 +24,7 @@ package struct CommandContext: Sendable {
     package var redirects: any RedirectReceivers
     /// Makes QR codes.
     package var qrCodes: any QRCodes
-    /// What `demo` shows.
+    /// The demonstration that `demo` shows.
     package var demonstration: any Demonstration
 
     /// Makes a context.
@@ -67,7 +67,7 @@ extension CommandContext {
     var typeFiles: any TypeFiles { machine.typeFiles }
     var adapters: AdapterRegistry { machine.adapters }
 
-    /// What the fast path looks at, as the slower one has it.
+    /// The places that the fast path reads, as the slower path has them.
     var fastPlace: FastPlace {
         FastPlace(
             dataHome: dataHome, typeFolders: typeFolders, configurationFile: configurationFile,

@@ -31,8 +31,8 @@ package protocol Console: SecretConsole {
     /// - Throws: what `work` throws.
     func unseen(_ work: () throws(CredentialError) -> Void) throws(CredentialError)
 
-    /// Reads lines of the terminal, unseen, while `work` goes on on another thread; whichever comes first ends the wait.
-    /// What was typed and not read is dropped: the shell does not get it.
+    /// Reads lines of the terminal, unseen, while `work` goes on on another thread; whichever comes first ends the
+    /// wait. Input that was typed and not read is dropped: the shell does not get it.
     ///
     /// - Parameters:
     ///   - status: a line to show after so many seconds; shown anew when it changes, taken away in the end.

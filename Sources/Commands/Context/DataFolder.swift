@@ -2,7 +2,7 @@ package import CredentialCore
 
 /// The folder with all that this program keeps, seen from outside for `doctor`.
 package protocol DataFolder: Sendable {
-    /// What is wrong with the files in it.
+    /// Returns the faults of the files in it.
     ///
     /// - Throws: ``ErrorCode/inputOutput`` when it cannot be looked through.
     func faults() throws(CredentialError) -> [FolderFault]
@@ -17,10 +17,10 @@ package protocol DataFolder: Sendable {
 package struct FolderFault: Sendable, Equatable {
     /// The file.
     package let path: String
-    /// What is wrong.
+    /// The kind of fault.
     package let kind: Kind
 
-    /// What can be wrong.
+    /// The kinds of faults.
     package enum Kind: Sendable, Equatable {
         /// Others may read or write it.
         case openToOthers

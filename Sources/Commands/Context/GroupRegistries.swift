@@ -1,13 +1,13 @@
 import CredentialCore
 
-/// What the groups that were looked into have.
+/// The registries of the groups that were read.
 struct GroupRegistries {
     /// The groups that can be read, and of each whether all of its records can.
     fileprivate(set) var read: [(group: KeychainGroup, registry: AccountRegistry, isWhole: Bool)] = []
     /// Those that cannot, and why.
     fileprivate(set) var failures: [(group: KeychainGroup, error: CredentialError)] = []
 
-    /// What is wrong where none can be read; `nil` where one can, or none is there.
+    /// The error if no registry can be read; `nil` if one can be read, or none exists.
     var failure: CredentialError? {
         guard read.isEmpty, let last = failures.last else { return nil }
         return last.error.together(with: failures.dropLast().map(\.error))
@@ -66,7 +66,8 @@ extension Session {
     private func registry(
         of group: KeychainGroup, leftOut: (KeychainGroup, CredentialError) -> Void
     ) throws(CredentialError) -> (registry: AccountRegistry, isWhole: Bool) {
-        // What a sign-in could not store at once is listed as soon as it can be. Nobody is asked for a passphrase for it.
+        // A sign-in that could not be stored at once is listed as soon as it can be. Nobody is asked for a
+        // passphrase for it.
         let services = services(stores(mayPrompt: false))
         _ = services.takeUpSignIns(in: group)
         for account in try services.repository.accountsWaiting(in: group) {

@@ -1,6 +1,6 @@
 package import CredentialCore
 
-/// What goes to standard error: errors, hints, warnings and notes, in one voice.
+/// The output to standard error: errors, hints, warnings and notes, in one voice.
 package struct Notices: Sendable {
     private let console: any Console
     private let renderer: ErrorRenderer

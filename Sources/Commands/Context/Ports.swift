@@ -66,7 +66,7 @@ package protocol Programs: ProgramRunner, BrowserPrograms {
     /// Whether anything has this path.
     func isThere(_ path: String) -> Bool
 
-    /// Where a link of the user's leads; `nil` for what is none.
+    /// Returns the target of a symbolic link of the user's; `nil` if it is not a link.
     func linkTarget(_ path: String) -> String?
 
     /// Makes a link, its folders where they are missing, in place of a link that was there.
@@ -74,7 +74,7 @@ package protocol Programs: ProgramRunner, BrowserPrograms {
     /// - Throws: ``ErrorCode/inputOutput`` where something else has the name.
     func link(_ path: String, to target: String) throws(CredentialError)
 
-    /// What is in a file of the user's; `nil` where there is none.
+    /// Returns the content of a file of the user's; `nil` if there is none.
     ///
     /// - Throws: ``ErrorCode/inputOutput`` for one that cannot be read or holds more than 8 MiB.
     func readFile(_ path: String) throws(CredentialError) -> [UInt8]?
@@ -127,7 +127,7 @@ package protocol QRCodes: Sendable {
 
 /// Reads the settings of an iOS app (`settings.plist`) as the definition of a type.
 package protocol SettingsImporter: Sendable {
-    /// What came of an import: the type, and a line per key that says what became of it.
+    /// The result of an import: the type, and a line for each key with its result.
     typealias Outcome = (type: AccountType, report: [Message])
 
     /// Reads a file with a report of what became of each key.
@@ -151,7 +151,7 @@ package protocol Demonstration: Sendable {
     func run(_ session: Session, _ form: DemonstrationForm) throws(CredentialError)
 }
 
-/// What is demonstrated.
+/// The form of a demonstration.
 package enum DemonstrationForm: Sendable, Hashable {
     /// All that one user does, without a person.
     case walkthrough

@@ -89,7 +89,7 @@ package struct Session: Sendable {
     /// Whether access tokens may be kept in memory.
     package var isCaching: Bool { AccountServices.isCaching(context.machine, configuration) }
 
-    /// What can be done with accounts, on stores that are open already.
+    /// Returns the operations on accounts, on stores that are open already.
     package func services(_ stores: any SecretStores) -> AccountServices {
         AccountServices(context.machine, policy(), configuration, stores: stores)
     }
@@ -108,7 +108,7 @@ package struct Session: Sendable {
         return AccountServices(context.machine, policy, configuration).stores
     }
 
-    /// What it takes to define account types by what a provider or an API tells.
+    /// The desk that defines account types from the responses of a provider or an API.
     var definitions: DefinitionDesk {
         let stores = stores()
         return DefinitionDesk(
@@ -118,7 +118,7 @@ package struct Session: Sendable {
             note: { [notices] in notices.note($0) }, detail: { [notices] in notices.detail($0) })
     }
 
-    /// What a command adds to the machine.
+    /// Returns the settings that a command adds to the machine.
     private func policy(mayPrompt: Bool = false) -> AccountPolicy {
         var policy = AccountPolicy(
             promptSeconds: options.timeout ?? Self.promptSeconds, lockWait: options.timeout,

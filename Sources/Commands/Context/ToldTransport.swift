@@ -59,7 +59,7 @@ struct ToldTransport: HTTPTransport {
             + ForeignText.shown(request.address.path, limit: 300)
     }
 
-    /// What the server's people find the request by in their logs.
+    /// Returns the ID by which the server's operators find the request in their logs.
     private static func number(of response: HTTPResponse) -> String? {
         let names = [
             "x-ms-request-id", "x-correlation-id", "x-request-id", "request-id", "x-github-request-id",

@@ -58,7 +58,7 @@ struct DoctorCommand: Command {
         var found: [Finding] = []
         var told: Set<[String]> = []
         for check in Self.checks {
-            // What an earlier check has told of is no trouble more.
+            // A problem that an earlier check has reported is not a further problem.
             let more = check.findings(session, isOnline: arguments[Self.online])
                 .filter { finding in finding.repair != nil || finding.cause.map(told.contains) != true }
             told.formUnion(more.compactMap(\.cause))

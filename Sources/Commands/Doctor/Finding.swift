@@ -1,19 +1,19 @@
 package import CredentialCore
 import StrictJSON
 
-/// What a check of `doctor` found.
+/// The result of a check of `doctor`.
 package struct Finding: Sendable {
     /// The part that was checked: `keyring`, `registry`.
     package let check: String
     /// How it is.
     package let state: State
-    /// What was found, and why that matters: lower case, no full stop, no secret.
+    /// The finding, and the reason why it matters: lower case, no full stop, no secret.
     package let message: Message
-    /// What to do about it: a command or a sentence.
+    /// The remedy: a command or a sentence.
     package let remedy: Message?
-    /// What `doctor --fix` can do about it.
+    /// The repair that `doctor --fix` can make.
     package let repair: Repair?
-    /// What tells a trouble of a group from its others, of which several checks may tell.
+    /// The key that distinguishes a problem of a group from its other problems, which several checks may report.
     package var cause: [String]?
 
     /// How a part is.
@@ -55,7 +55,7 @@ package struct Finding: Sendable {
         _ check: String, _ error: CredentialError, state: State = .problem, repair: Repair? = nil,
         in group: KeychainGroup? = nil
     ) {
-        // What the others are told, to run this command, would lead nowhere here.
+        // The remedy of other commands is to run this command, which would not help here.
         let remedy = error.advice.flatMap { $0.description.contains("credmgr doctor") ? nil : $0 }
         self.init(check, state, error.text, remedy: remedy, repair: repair)
         // Nodes say the same in words of their own.

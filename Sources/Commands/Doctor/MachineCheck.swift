@@ -44,7 +44,7 @@ struct MachineCheck: DoctorCheck {
             for group in groups { try session.context.locks.tryLock("doctor", in: group)?.release() }
             let now = session.context.clock.now.epochSeconds
             var findings: [Finding] = []
-            // What cannot be read is a finding of its own.
+            // An account that cannot be read is a finding of its own.
             for (group, account) in (try? session.accounts(leftOut: { _, _ in })) ?? [] {
                 guard let holder = session.context.locks.holder(of: account.id, in: group) else { continue }
                 let held = max(0, now - holder.since)

@@ -20,7 +20,7 @@ struct RegistryCheck: DoctorCheck {
         var damaged: [String] = []
         let accounts: [Account]
         do throws(CredentialError) {
-            // What does not agree with the records is made again from them.
+            // An index that does not agree with the records is made again from them.
             _ = try records.index(of: group, .everything)
             accounts = try records.registry(of: group) { id, error in
                 damaged.append(id)
@@ -74,7 +74,8 @@ struct RegistryCheck: DoctorCheck {
         return findings
     }
 
-    /// What an older version has kept is taken up from the stores, which have the facts of each account, too.
+    /// Returns the repair that imports the accounts of an older version from the stores, which have the metadata of
+    /// each account, too.
     private func takeOver(
         _ group: KeychainGroup, _ error: CredentialError, _ services: AccountServices
     ) -> Finding.Repair? {

@@ -62,7 +62,7 @@ struct TypeCheck: DoctorCheck {
         return findings
     }
 
-    /// Where a type's provider is, most telling first.
+    /// Returns the addresses of a type's provider, the most informative first.
     private static func addresses(of type: AccountType) -> [String] {
         if let issuer = type.issuer {
             return [

@@ -3,16 +3,16 @@ import CredentialCore
 /// An error code for the user: its meaning, its usual causes, and what helps. `credmgr explain` and `docs/troubleshooting.md` have
 /// the same text.
 struct Explanation {
-    /// What the code says, in one sentence.
+    /// The meaning of the code, in one sentence.
     let meaning: Message
     /// The usual causes, the most frequent one first.
     let causes: [Message]
-    /// What helps, in the order to try.
+    /// The remedies, in the order to try.
     let remedies: [Message]
 }
 
 extension ErrorCode {
-    /// What the user should know of the code.
+    /// The explanation of the code for a user.
     var explanation: Explanation {
         switch exitStatus {
         case 2: ofUse

@@ -86,7 +86,7 @@ struct AWSCommand: Command {
         }
     }
 
-    /// Where the token goes: AWS's own service, or a server that a rule or the type names.
+    /// Returns the destination of the token: AWS's own service, or a server that a rule or the type names.
     ///
     /// - Throws: ``ErrorCode/denied``, ``ErrorCode/usage``.
     private func endpoint(_ target: Target, _ session: Session) throws(CredentialError) -> WebAddress {
@@ -132,7 +132,7 @@ struct AWSCommand: Command {
         return response
     }
 
-    /// What AWS takes: letters, digits and `=,.@-_`, 2 to 64 of them.
+    /// Returns a session name that AWS accepts: 2 to 64 letters, digits and `=,.@-_`.
     private static func sessionName(of account: Account) -> String {
         let allowed = (account.username ?? account.id).unicodeScalars.map { scalar -> Character in
             let isPlain = scalar.isASCII && (scalar.properties.isAlphabetic || ("0"..."9").contains(scalar))
@@ -160,7 +160,7 @@ struct AWSCommand: Command {
 
 /// The answer of AssumeRoleWithWebIdentity.
 struct STSReply: Sendable {
-    /// What `credential_process` prints.
+    /// The text that `credential_process` prints.
     let text: String
     /// When the credentials end.
     let expiresAt: Instant
@@ -197,7 +197,7 @@ struct STSReply: Sendable {
         text.firstIndex(of: ".").map { text[..<$0] + "Z" } ?? text
     }
 
-    /// What stands for a character that XML has another use for.
+    /// The entities for characters that have another use in XML.
     private static let entities = [
         ("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&amp;", "&"),
     ]

@@ -28,7 +28,7 @@ struct DockerCredentialCommand: Command {
     let arguments: Arguments
 
     private static let inputLimit = 1 << 16
-    /// What registries take that look only at the token.
+    /// The user name for registries that check only the token.
     private static let usualUsername = "oauth2"
     /// The client looks for these very words.
     private static let notFound = "credentials not found in native keychain"

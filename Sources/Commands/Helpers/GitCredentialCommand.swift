@@ -27,7 +27,7 @@ struct GitCredentialCommand: Command {
 
     let arguments: Arguments
 
-    /// What servers take that look only at the token; GitLab insists on it.
+    /// The user name for servers that check only the token; GitLab requires it.
     private static let usualUsername = "oauth2"
 
     func run(_ session: Session) throws(CredentialError) {

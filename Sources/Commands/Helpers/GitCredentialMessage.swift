@@ -35,7 +35,8 @@ package struct GitCredentialMessage: Sendable, Equatable {
     /// The values of a key that ends in `[]`, in order.
     package func list(_ key: String) -> [String] { lists[key] ?? [] }
 
-    /// Where the credential is wanted; `nil` for protocols that have no host or take no tokens, and hosts that are none.
+    /// The destination of the credential; `nil` for protocols that have no host or accept no tokens, and for hosts
+    /// that are not valid.
     package var destination: Destination? {
         guard let scheme = self["protocol"], let host = self["host"] else { return nil }
         return Destination(scheme: scheme, authority: host, path: self["path"])

@@ -1,10 +1,11 @@
 import CredentialCore
 import FastToken
 
-/// What all ways out to other programs share: from the server that a program asks about to the account whose token it
-/// may have. The ``OriginAuthority`` decides; here stands the order in which accounts are thought of.
+/// The steps that all helpers for other programs share: from the server that a program asks about to the account
+/// whose token it may have. The ``OriginAuthority`` decides; here stands the order in which accounts are thought
+/// of.
 struct HelperFront: Sendable {
-    /// What a program asks for.
+    /// The request of a program.
     struct Wanted: Sendable {
         /// The server.
         var destination: Destination
@@ -17,7 +18,7 @@ struct HelperFront: Sendable {
         }
     }
 
-    /// What comes of it.
+    /// The result of the search for an account.
     enum Finding: Sendable {
         /// The account whose token goes there.
         case account(Target)
@@ -199,7 +200,7 @@ struct HelperFront: Sendable {
 
 /// A token as it is handed to another program.
 struct HelperCredential: Sendable {
-    /// Whose it is.
+    /// The target that the token belongs to.
     let target: Target
     /// The token.
     let shown: TokenPresentation

@@ -47,7 +47,7 @@ struct KeyringCommand: Command {
     }
 }
 
-/// What stands behind a link called `keyring`: what is not known here is asked of the real one.
+/// The command behind a link called `keyring`: it asks the real one for credentials that are not known here.
 struct KeyringShimCommand: Command {
     /// The hidden command's name.
     static let word = CalledName.keyringShim
@@ -77,7 +77,7 @@ struct KeyringShimCommand: Command {
 
 /// A call of `keyring get`.
 struct KeyringRequest: Sendable {
-    /// What is printed.
+    /// The parts of the credential that are printed.
     enum Mode: String, Sendable, CaseIterable {
         /// The token.
         case password
@@ -99,7 +99,7 @@ struct KeyringRequest: Sendable {
     private let mode: Mode
     private let format: Format
 
-    /// What indexes take that look only at the token.
+    /// The user name for indexes that check only the token.
     private static let usualUsername = "__token__"
 
     init(service: String, username: String?, mode: Mode, format: Format) {
@@ -135,7 +135,7 @@ struct KeyringRequest: Sendable {
         self.init(service: plain[1], username: plain.count == 3 ? plain[2] : nil, mode: mode, format: format)
     }
 
-    /// What to print; `nil` where nothing is given.
+    /// Returns the text to print; `nil` if no credential is given.
     func answer(_ options: TargetOptions, _ session: Session) throws(CredentialError) -> String? {
         guard
             let found = try HelperFront(session).credential(at: service, username: username, options)

@@ -73,14 +73,14 @@ final class TokenKeeper: Sendable {
         return first.text
     }
 
-    /// Refreshes the token whenever it is about to end, till ``end()``; at once where another program has put the first one
-    /// into the file. What goes wrong is told once; network trouble and a store that does not open are tried again, less and
-    /// less often; a lost sign-in is not.
+    /// Refreshes the token whenever it is about to end, till ``end()``; at once where another program has put the
+    /// first one into the file. An error is reported once; network errors and a store that does not open are
+    /// retried, less and less often; a lost sign-in is not.
     ///
     /// - Returns: why there is nothing to refresh any more; `nil` after ``end()``.
     func keep() -> CredentialError? {
         var told: String?
-        // What a person knows now says nothing of a refresh that begins later.
+        // The user's permission to take over does not apply to a refresh that begins later.
         var query = query
         query.takesOver = false
         var pause: Int64 = state.withLock { $0.token } == nil ? 0 : 1
@@ -97,7 +97,7 @@ final class TokenKeeper: Sendable {
                 early.freshness = freshness
                 guard let next = try refreshed(early) else { return nil }
                 try put(next.token, next.text)
-                // Where a refresh fails, the old token is given again as long as it lives.
+                // If a refresh fails, the old token is returned again until it expires.
                 if let failure = next.answer.failure { throw failure }
                 told = nil
                 if query.freshness.allows(next.token, now: session.context.clock.now) { pause = 1 }

@@ -6,7 +6,7 @@ import StrictJSON
 /// The questions of `credmgr init` as a state machine: it takes answers and outcomes, and names the next question or effect. It has
 /// no effects of its own.
 struct GuidedSetup: Sendable {
-    /// Where the definition comes from.
+    /// The source of the definition.
     enum Provider: Sendable {
         /// A preset.
         case preset(Preset)
@@ -16,7 +16,7 @@ struct GuidedSetup: Sendable {
         case settings
     }
 
-    /// What the user is asked.
+    /// A question to the user.
     enum Question: Equatable, Sendable {
         /// The provider, from a list.
         case provider
@@ -38,7 +38,7 @@ struct GuidedSetup: Sendable {
         case retry
     }
 
-    /// What is done between two questions.
+    /// An effect between two questions.
     enum Effect: Equatable, Sendable {
         /// Finds the ID of the tenant that has a domain.
         case resolveTenant(String)
@@ -50,14 +50,14 @@ struct GuidedSetup: Sendable {
         case signIn
     }
 
-    /// What comes next.
+    /// The next step.
     enum Step: Equatable, Sendable {
         case ask(Question)
         case perform(Effect)
         case end
     }
 
-    /// What became of an answer.
+    /// The result of an answer.
     enum Reply: Sendable {
         /// The answer is accepted.
         case accepted
@@ -67,7 +67,7 @@ struct GuidedSetup: Sendable {
         case narrowed
     }
 
-    /// What is known of the provider before the client is.
+    /// The facts about the provider that come before the client.
     struct Facts: Sendable, Equatable {
         /// The issuer as the provider spells it.
         var issuer: String?
@@ -89,7 +89,7 @@ struct GuidedSetup: Sendable {
         var confirmed: [String] = []
     }
 
-    /// What became of an effect.
+    /// The result of an effect.
     enum Outcome: Sendable {
         /// The ID of a tenant.
         case tenant(String)
@@ -108,11 +108,11 @@ struct GuidedSetup: Sendable {
     private let isNameGiven: Bool
     private var picker: Picker
 
-    /// What comes next.
+    /// The next step.
     private(set) var step: Step
     /// The provider that was chosen.
     private(set) var provider = Provider.issuer
-    /// What the provider has told.
+    /// The facts that the provider has published.
     private(set) var facts: Facts?
     /// The client secret.
     private(set) var clientSecret: Secret?
@@ -277,7 +277,7 @@ struct GuidedSetup: Sendable {
         }
     }
 
-    /// What is wrong with a client ID (RFC 6749, appendix A.1); `nil` if it may be one.
+    /// The fault of a client ID (RFC 6749, appendix A.1); `nil` if it may be one.
     private static func problem(ofClientID word: String) -> Message? {
         if word.isEmpty { return "give the client ID that the provider shows for the application" }
         guard word.utf8.count <= longest.clientID, word.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {

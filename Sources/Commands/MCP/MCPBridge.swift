@@ -27,7 +27,7 @@ final class MCPBridge: Sendable {
         var isInitialized = false
         /// Whether what the server says by itself is heard.
         var isListening = false
-        /// What was told last of a token that could not be renewed.
+        /// The last message about a token that could not be renewed.
         var told: String?
     }
 

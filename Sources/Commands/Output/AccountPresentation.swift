@@ -22,8 +22,8 @@ package struct AccountPresentation: Sendable {
         self.isTypeMissing = isTypeMissing
     }
 
-    /// The element of `accounts --json`. What is not known is `null`; `name` is the user's label, else the person's
-    /// name.
+    /// The element of `accounts --json`. A value that is not known is `null`; `name` is the user's label, else the
+    /// display name.
     package var json: JSONValue {
         [
             "id": .string(account.id),

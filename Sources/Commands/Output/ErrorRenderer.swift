@@ -13,7 +13,7 @@ package struct ErrorRenderer: Sendable {
     /// Makes a renderer.
     ///
     /// - Parameters:
-    ///   - translations: the reader's language. What begins a line, and the details, are in no language.
+    ///   - translations: the reader's language. The words that begin a line, and the details, are not translated.
     ///   - hasColour: whether the kinds are coloured; see ``colourIsWanted(isTerminal:environment:)``.
     ///   - isVerbose: whether the details of an error are shown.
     package init(

@@ -7,11 +7,11 @@ struct Picker: Sendable {
     struct Item: Sendable {
         /// The name, which is the same in every language.
         let name: String
-        /// What stands beside the name.
+        /// The text beside the name.
         var text: Message = ""
     }
 
-    /// What became of an answer.
+    /// The result of an answer.
     enum Step {
         /// The number of the item in the list, from 0.
         case chosen(Int)

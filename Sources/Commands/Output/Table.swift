@@ -41,8 +41,8 @@ package struct Table: Sendable {
     /// Adds a row of data.
     package mutating func add(_ cells: [String]) { add(cells.map(Message.init(verbatim:))) }
 
-    /// The table as lines, the header first, without spaces at their ends. What is too wide has its widest columns cut;
-    /// where that does not do, each row is a few lines of its own.
+    /// The table as lines, the header first, without spaces at their ends. A table that is too wide has its widest
+    /// columns cut; if that is not enough, each row is a few lines of its own.
     ///
     /// - Parameters:
     ///   - width: the columns of the terminal; `nil` where it is none, and nothing is cut.

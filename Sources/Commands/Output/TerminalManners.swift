@@ -1,4 +1,4 @@
-/// What may be done on a terminal, by its environment.
+/// The features that are allowed on a terminal, by its environment.
 package enum TerminalManners {
     /// Whether what stands there may be painted over: not where a screen reader or a log reads along
     /// (`CREDMGR_ACCESSIBLE=1`), and not on a terminal that cannot.

@@ -7,22 +7,23 @@ package struct Preset: Sendable {
     package struct Placeholder: Sendable {
         /// Its name.
         package let name: String
-        /// What it is, on one line.
+        /// The summary, on one line.
         package let summary: String
-        /// What it looks like.
+        /// An example of the value.
         package let example: String?
-        /// What stands there when nothing is given; it may name one other placeholder, whose value goes in.
+        /// The value if none is given; it may name one other placeholder, whose value is inserted.
         package let standard: String?
-        /// What stands there instead for values of the other placeholder, or for those that end as a pattern `*.…` does.
+        /// The values instead for particular values of the other placeholder, or for those that end as a pattern
+        /// `*.…` does.
         package let exceptions: [String: String]
-        /// What a value must be.
+        /// The form that a value must have.
         package let form: Form
 
         /// The option that fills it in: `--tenant`, `--set realm=…`.
         package var option: String { name == "tenant" ? "--tenant" : "--set \(name)=VALUE" }
     }
 
-    /// What the value of a placeholder must be.
+    /// The form that the value of a placeholder must have.
     package enum Form: String, Sendable, CaseIterable {
         /// A word as names are made of.
         case name
@@ -51,7 +52,7 @@ package struct Preset: Sendable {
             }
         }
 
-        /// What a value must be, in words.
+        /// The form that a value must have, in words.
         var description: Message {
             switch self {
             case .name: "a word of letters, digits, '.', '_' and '-'"
@@ -66,13 +67,13 @@ package struct Preset: Sendable {
     package let name: String
     /// The provider's name.
     package let title: String
-    /// What it is for, on one line.
+    /// The purpose, on one line.
     package let summary: String
-    /// Where the provider documents it.
+    /// The address of the provider's documentation.
     package let documentation: String?
-    /// What the user fills in.
+    /// The placeholders that the user fills in.
     package let placeholders: [Placeholder]
-    /// What to know: what to register, which quirks there are.
+    /// The notes for the user: the client to register, and the quirks of the provider.
     package let notes: [String]
     /// Whether the provider requires the client secret, of native applications too.
     package let needsClientSecret: Bool
@@ -115,7 +116,8 @@ package struct Preset: Sendable {
         return PresetText.filled(.object(definition), with: filling).object ?? definition
     }
 
-    /// What stands at a placeholder that nothing was given for: of a server of one's own, its own API and no other's.
+    /// Returns the value of a placeholder that was given none: for a self-hosted server, its own API and no
+    /// other's.
     private func standard(of placeholder: Placeholder, _ values: [String: String]) -> String? {
         guard let standard = placeholder.standard else { return nil }
         guard let name = PresetText.names(in: .string(standard)).first,

@@ -20,7 +20,7 @@ struct CompleteCommand: Command {
                 .answer(arguments[Self.word]))
     }
 
-    /// The names that can be completed. What cannot be read has no completions: there is nobody to tell.
+    /// The names that can be completed. Names that cannot be read have no completions: there is no user to warn.
     private static func names(_ kind: ValueSpec.Completion, _ session: Session) -> [Completer.Name] {
         let records = session.context.records
         switch kind {
@@ -28,7 +28,7 @@ struct CompleteCommand: Command {
         case .group: return ((try? records.groups()) ?? []).map { Completer.Name($0.name) }
         case .account:
             let groups = (try? records.groups()) ?? []
-            // Whoever presses Tab waits for no cluster.
+            // Completion after Tab does not wait for a cluster.
             return groups.flatMap { (try? records.seenIndex(of: $0, .none).entries) ?? [] }.flatMap { account in
                 [account.label, account.username].compactMap(\.self).filter { !$0.contains(" ") }
                     .map { Completer.Name($0) }

@@ -1,7 +1,8 @@
 import CommandLine
 import CredentialCore
 
-/// What `credmgr` alone shows on a terminal, on one screen: the status of the account that is used here, or the first steps.
+/// The screen that `credmgr` alone shows on a terminal: the status of the account that is used here, or the first
+/// steps.
 struct StartPage {
     private let arguments: Arguments
 
@@ -13,7 +14,7 @@ struct StartPage {
     /// - Parameter arguments: those of `status`.
     init(_ arguments: Arguments) { self.arguments = arguments }
 
-    /// Prints the page. What is wrong is shown, and is no failure.
+    /// Prints the page. A problem is shown, and is no failure.
     ///
     /// - Throws: ``ErrorCode/inputOutput`` when standard output takes nothing.
     func print(_ session: Session) throws(CredentialError) {

@@ -7,15 +7,15 @@ import Synchronization
 ///
 /// Several accounts may be refreshed at once, each on a thread of its own: the stores are opened once for all of them.
 struct AccountRefresh: Sendable {
-    /// What came of an account.
+    /// The result for an account.
     struct Outcome: Sendable {
-        /// What the user should know.
+        /// The warnings for the user.
         var warnings: [Message] = []
-        /// What was refreshed.
+        /// The notes on what was refreshed.
         var notes: [Message] = []
         /// The sign-ins that the provider has answered for.
         var refreshed: Set<String> = []
-        /// What failed; one failure does not keep it from the next token.
+        /// The failures; one failure does not prevent the refresh of the next token.
         var failures: [CredentialError] = []
     }
 
@@ -141,7 +141,7 @@ struct AccountRefresh: Sendable {
         outcome.refreshed.insert(request.key.policy)
     }
 
-    /// What to ask for.
+    /// Returns the requests to make.
     private func requests(
         for account: Account, _ set: TokenSet, in group: KeychainGroup, _ types: [RefreshPlan.CheckedType]
     ) -> [TokenService.Request] {
@@ -155,7 +155,7 @@ struct AccountRefresh: Sendable {
         }
         for token in set.accessTokens
         where token.expiresAt > now && !requests.contains(where: { $0.key == token.key }) {
-            // What no type would ask for today is left to end.
+            // A token that no type would request today is left to expire.
             guard let asking = types.first(where: { token.key.isAsked(under: $0.type) }) else { continue }
             requests.append(
                 demand.request(

@@ -20,8 +20,8 @@ struct NotifyCommand: Command {
     /// How long an unanswered notification is waited for.
     private static let waitingSeconds = 12 * 3_600
 
-    /// Shows a notification for each summary, text, and words of a sign-in, side by side, and signs in where that was
-    /// chosen. What the action is called comes first.
+    /// Shows a notification for each summary, text, and words of a sign-in, side by side, and signs in where that
+    /// was chosen. The label of the action comes first.
     private static let script = #"""
         action=$1
         shift
@@ -64,7 +64,7 @@ struct NotifyCommand: Command {
             ["sh", "-c", Self.script, "sh", action.text(in: translations)] + words, seconds: Self.waitingSeconds)
     }
 
-    /// What is to be said; `nil` for an account that nothing is to be said of.
+    /// Returns the text to show; `nil` for an account that needs no notification.
     private func text(about account: Account, _ session: Session) -> Message? {
         let type = ForeignText.shown(account.type, limit: 80)
         if case .needsLogin = account.status { return "The sign-in to \(type) has ended." }

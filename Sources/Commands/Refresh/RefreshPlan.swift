@@ -1,9 +1,9 @@
 import CredentialCore
 
-/// What a refresh of many accounts has to do: told from the list of accounts and the definitions of types, each of which
-/// is read once. No secret is read for it.
+/// The work of a refresh of many accounts: determined from the list of accounts and the definitions of types, each
+/// of which is read once. No secret is read for it.
 struct RefreshPlan {
-    /// What is to be done for an account.
+    /// The work to do for an account.
     struct Job: Sendable {
         /// The keychain group.
         let group: KeychainGroup
@@ -59,7 +59,7 @@ struct RefreshPlan {
         }
     }
 
-    /// What is to be done for these accounts; those that nothing is to be done for are left out.
+    /// Returns the work to do for these accounts; accounts without work are left out.
     mutating func jobs(_ accounts: [(group: KeychainGroup, account: Account)]) -> [Job] {
         let now = session.context.clock.now
         var jobs: [Job] = []
@@ -106,7 +106,7 @@ struct RefreshPlan {
         return account.isFresh(for: marks, demand.freshness, now: now)
     }
 
-    /// What stands for the token that a sign-in's type asks for.
+    /// Returns the mark of the token that a sign-in's type asks for.
     private mutating func mark(
         of account: Account, _ policy: String, _ own: CheckedType, in view: View
     ) -> Int64 {

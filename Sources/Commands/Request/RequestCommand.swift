@@ -105,7 +105,7 @@ struct RequestCommand: Command {
         }
     }
 
-    /// Whose token goes where.
+    /// Returns the account whose token is sent, and its destination.
     ///
     /// - Throws: ``ErrorCode/denied`` where the token may not go there.
     private func place(_ session: Session) throws(CredentialError) -> (Target, WebAddress) {

@@ -3,7 +3,7 @@ import CredentialCore
 import OAuth
 import StrictJSON
 
-/// What `request` sends: method, body and header fields as the options give them.
+/// The request that `request` sends: method, body and header fields as the options give them.
 struct RequestMessage: Sendable {
     let method: String
     private var body: HTTPBody

@@ -1,9 +1,9 @@
 import CredentialCore
 
-/// Where the reply of `request` goes: standard output or a file, as it arrives.
+/// The output of `request`: the response goes to standard output or a file, as it arrives.
 ///
-/// What is no success is held back until it is known to be the last word: a 401 may be followed by a second try, a
-/// redirect by another reply.
+/// A response that is not a success is held back until it is known to be the last: a second try may follow a 401,
+/// and another response a redirect.
 final class RequestOutput {
     private let session: Session
     private let path: String?
@@ -25,7 +25,7 @@ final class RequestOutput {
         startedAt = session.context.clock.now
     }
 
-    /// What the transport tells.
+    /// Returns the observer of the transport.
     func observer() -> TransferObserver {
         TransferObserver(
             head: { self.head = $0 },

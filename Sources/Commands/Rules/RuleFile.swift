@@ -130,14 +130,14 @@ struct NewRule {
         text = "{" + parts.joined(separator: ", ") + "}"
     }
 
-    /// Where the rule belongs among others: behind those that are for less, before those that are for the same or more. The first
-    /// rule that matches is applied, so no rule that is for more keeps this one from being applied.
+    /// The position of the rule among others: behind those that are for less, before those that are for the same or
+    /// more. The first rule that matches is applied, so no rule that is for more keeps this one from being applied.
     func place(among rules: [AccountRule]) -> Int {
         rules.firstIndex { !rule.reach.isWider(than: $0.reach) } ?? rules.count
     }
 
-    /// Where a rule for the same place, and for the same type, is already; `nil` if there is none. A rule without a type is for
-    /// every type, so it is no rival of a rule for one.
+    /// The position of a rule for the same place and the same type; `nil` if there is none. A rule without a type
+    /// is for every type, so it is no rival of a rule for one.
     func rival(among rules: [AccountRule]) -> Int? {
         rules.firstIndex { other in
             other.directory == rule.directory && other.place == rule.place && other.type == rule.type

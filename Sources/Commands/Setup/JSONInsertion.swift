@@ -25,7 +25,7 @@ struct JSONInsertion: Sendable, Equatable {
     /// - Throws: ``ErrorCode/configuration`` for what is no object, or has something else at the member.
     func added(to text: String?) throws(CredentialError) -> String {
         guard let text else { return Self.newFile.open + whole + Self.newFile.close }
-        // What was blank comes behind the object.
+        // Blank content goes after the object.
         guard !text.allSatisfy(\.isWhitespace) else {
             return Self.blankFile.open + whole + Self.blankFile.close + text
         }
@@ -69,7 +69,7 @@ struct JSONInsertion: Sendable, Equatable {
             .map { .init(text: file.without($0), isFileOurs: false) }
     }
 
-    /// What has our key already, or says the same.
+    /// Returns an entry that has our key already, or the same value.
     func rival(in text: String) -> SetupRival? {
         guard Self.object(text) != nil, let inner = JSONEntries(ofFile: text).flatMap(entries) else { return nil }
         for range in inner.ranges {

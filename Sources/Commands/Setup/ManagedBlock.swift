@@ -1,9 +1,9 @@
 /// Lines of ours in a text file of the user's, between two marks: found again, never there twice, and taken out so that
 /// the rest is as it was, byte for byte.
 struct ManagedBlock: Sendable, Equatable {
-    /// What it is for: `git git.example.com`.
+    /// The purpose: `git git.example.com`.
     let name: String
-    /// What begins a comment in such files.
+    /// The characters that begin a comment in such files.
     let comment: String
     /// The section that the lines belong to: `[global]`; they go behind its head, which is written where it is not there.
     var section: String?
@@ -15,9 +15,10 @@ struct ManagedBlock: Sendable, Equatable {
     /// Our lines as they were written, a section's head with them, where that is known: they are told from lines that came
     /// between the marks, and are found without the marks.
     var written: [String]?
-    /// What begins a line that says what ours say, in the section where there is one: the program does not take both.
+    /// The words that begin a line with the same meaning as ours, in the section if there is one: the program does
+    /// not accept both.
     var keys: [String] = []
-    /// What such a line holds where it does what is wanted all the same.
+    /// The content of such a line if it has the wanted effect all the same.
     var sufficient: String?
     /// Whether what stands behind a key may be a secret.
     var isSecret = false
@@ -61,8 +62,8 @@ struct ManagedBlock: Sendable, Equatable {
         return all.joined(separator: "\n")
     }
 
-    /// What stands between the marks in a text that has no such block yet: the lines, and the section's head where it has
-    /// none.
+    /// Returns the text between the marks for a file that has no such block yet: the lines, and the section's head
+    /// if the file has none.
     func body(in text: String?) -> [String] {
         guard let section, SetupLines.head(section, in: SetupLines.split(text ?? "")) == nil else { return lines }
         return [section] + lines
@@ -75,7 +76,8 @@ struct ManagedBlock: Sendable, Equatable {
         let inner = all[(place.lowerBound + 1)..<place.upperBound]
         let mark = all[place.lowerBound]
         var before = Array(all[..<place.lowerBound]), behind = Array(all[(place.upperBound + 1)...])
-        // What somebody has put between the marks since, or behind them and below our head, stays, and has its head.
+        // Lines that were added between the marks since, or after them and below our head, stay, and keep their
+        // head.
         var kept = written.map { own in inner.filter { !own.contains(String(SetupLines.plain($0))) } } ?? []
         if let head = inner.first, SetupLines.isHead(head), SetupLines.isBody(kept + behind) {
             kept.insert(head, at: kept.startIndex)

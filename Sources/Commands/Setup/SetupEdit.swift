@@ -21,7 +21,7 @@ enum SetupEdit: Sendable {
     /// Whether it is a program.
     var isProgram: Bool { if case .file(_, _, let isProgram) = self { isProgram } else { false } }
 
-    /// What it will look like, for `--dry-run` and the user.
+    /// The preview of the edit, for `--dry-run` and the user.
     var shown: [Message] {
         switch self {
         case .block(let block, _):
@@ -135,7 +135,7 @@ enum SetupEdit: Sendable {
         return true
     }
 
-    /// What a file of our own has in it.
+    /// The mark in a file of our own.
     static let mark = "made by credmgr setup"
 
     /// The text of a file; `nil` where there is none.
@@ -150,9 +150,9 @@ enum SetupEdit: Sendable {
     }
 }
 
-/// What a call has changed, to be taken back where it came to nothing.
+/// The changes of a call, to be reverted if the call fails.
 struct SetupChanges {
-    /// What is at a place: the bytes of a file, where a link leads.
+    /// The state of a path: the bytes of a file, or the target of a link.
     private struct State: Equatable {
         var bytes: [UInt8]?
         var link: String?

@@ -71,11 +71,11 @@ enum SetupLines {
     }
 }
 
-/// What stands in a file already where `setup` would write.
+/// The existing content of a file at the place that `setup` would write to.
 struct SetupRival: Equatable {
     /// The number of the line.
     let line: Int
-    /// What it says.
+    /// The text of the line.
     let text: String
     /// Whether that is what is wanted.
     let isSame: Bool

@@ -1,7 +1,7 @@
 import CredentialCore
 import StrictJSON
 
-/// What is set up where: `credmgr setup --list`.
+/// The programs that are set up, and the files: `credmgr setup --list`.
 struct SetupList {
     /// A program, what it is set up for, and the file.
     struct Row: Hashable {
@@ -37,7 +37,7 @@ struct SetupList {
         self.request = request
     }
 
-    /// What is set up.
+    /// Returns the programs that are set up.
     ///
     /// - Throws: ``ErrorCode/inputOutput``, ``ErrorCode/configuration``.
     func rows() throws(CredentialError) -> [Row] {
@@ -65,7 +65,8 @@ struct SetupList {
                 }
             }
         }
-        // Where a program has dropped the marks, and in files that variables name at other times.
+        // The record also finds blocks whose marks a program has dropped, and files that variables name at other
+        // times.
         for (block, path) in try SetupRecord(request, programs).blocks {
             guard let text = try SetupEdit.text(path, programs), block.removed(from: text) != nil else { continue }
             rows.append(Self.row(block.name, path))
@@ -79,7 +80,7 @@ struct SetupList {
         return rows.filter { seen.insert($0).inserted }
     }
 
-    /// What a block's name says.
+    /// Returns the row that a block's name describes.
     private static func row(_ name: String, _ path: String) -> Row {
         let words = name.split(separator: " ", maxSplits: 1).map(String.init)
         return Row(program: words.first ?? name, subject: words.count == 2 ? words[1] : "", path: path)

@@ -1,6 +1,6 @@
 import CredentialCore
 
-/// What `setup` does for one program: its edits, the call that proves them, and what a person has to know.
+/// The actions of `setup` for one program: its edits, the call that proves them, and the notes for the user.
 struct SetupPlan: Sendable {
     /// The edits, in order.
     var edits: [SetupEdit]
@@ -8,7 +8,7 @@ struct SetupPlan: Sendable {
     var proof: Proof?
     /// The call that takes back what the proof does besides: the units that it enables. It does nothing where there is nothing.
     var undoing: [String] = []
-    /// What to do besides, and what is not proven.
+    /// The further steps for the user, and the parts that are not proven.
     var notes: [Message] = []
 
     /// A call, and how its output tells whether the program was let in.
@@ -17,7 +17,7 @@ struct SetupPlan: Sendable {
         let program: String
         /// The words of the call.
         let words: [String]
-        /// What the output holds when the program was let in, one of them; empty where the exit status tells.
+        /// The words of which the output holds one if the program was accepted; empty if the exit status shows it.
         var output: [String] = []
         /// For a call that asks a server for what is not there, and fails when it was let in: what the output holds when
         /// it was not, or when the server was not reached.

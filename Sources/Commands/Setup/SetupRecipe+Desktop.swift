@@ -2,8 +2,8 @@ import CredentialCore
 
 /// The desktop and the session.
 extension SetupRecipe {
-    /// What a unit that runs this program needs not, as in the units of the packages, whose comments say why: systemd may
-    /// give it a kernel keyring of its own, in which no cache would be found.
+    /// The restrictions of a unit that runs this program, as in the units of the packages, whose comments give the
+    /// reasons: systemd may give it a kernel keyring of its own, in which no cache would be found.
     private static let walls = """
         Environment=CREDMGR_CACHE=off
         UMask=0077

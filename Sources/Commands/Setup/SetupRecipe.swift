@@ -4,7 +4,7 @@ import CredentialCore
 struct SetupRecipe: Sendable {
     /// The program, as `setup` is told.
     let name: String
-    /// What is done, on one line.
+    /// The action, on one line.
     let summary: String
     /// Whether the program asks for a server, so that a rule or a type must name it.
     var asksByHost = AsksByHost.never
@@ -16,7 +16,7 @@ struct SetupRecipe: Sendable {
     enum AsksByHost: Sendable {
         /// Never: it is told which account.
         case never
-        /// Where `--host` names one.
+        /// Only if `--host` names one.
         case whereNamed
         /// Always: `--host` has to be there.
         case always

@@ -1,14 +1,15 @@
 import CredentialCore
 import StrictJSON
 
-/// What `setup` has written where and for whom, and the folders that it has made: so that `--undo` takes out what is ours
-/// where a program has dropped our marks, leaves what another setup needs, and leaves no empty folders.
+/// The record of what `setup` has written, the place and the user of each entry, and the directories that it has
+/// made. With it, `--undo` removes our text if a program has dropped our marks, leaves what another setup needs,
+/// and leaves no empty directories.
 struct SetupRecord: Sendable {
     /// A place that was written to.
     struct Entry: Sendable, Equatable {
         /// The file or link.
         let path: String
-        /// What was written there; empty where all of it is ours.
+        /// The name of what was written there; empty if the whole file is ours.
         let name: String
         /// The lines, as they were written.
         var lines: [String] = []
@@ -18,9 +19,9 @@ struct SetupRecord: Sendable {
         var users: [String]
     }
 
-    /// Where the record is.
+    /// The path of the record.
     let path: String
-    /// What was written.
+    /// The entries that were written.
     var entries: [Entry] = []
     /// The folders that were made.
     var folders: [String] = []
@@ -130,7 +131,7 @@ struct SetupRecord: Sendable {
         return place.map { edit.known(by: entries[$0]) } ?? edit
     }
 
-    /// What was written into text files, each with its path, as far as it is found without marks.
+    /// The blocks that were written into text files, each with its path, as far as they are found without marks.
     var blocks: [(ManagedBlock, String)] {
         entries.filter { !$0.lines.isEmpty }.map { entry in
             var block = ManagedBlock(name: entry.name, comment: "#", section: nil, lines: [])
@@ -149,7 +150,7 @@ struct SetupRecord: Sendable {
 }
 
 extension SetupEdit {
-    /// What is written, beside other things in the same file.
+    /// The name of what is written, beside other content in the same file.
     fileprivate var name: String {
         switch self {
         case .block(let block, _): block.name

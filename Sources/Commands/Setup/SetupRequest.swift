@@ -1,6 +1,6 @@
 import CredentialCore
 
-/// What `setup` was asked to do, and what recipes need to know of this machine.
+/// The request to `setup`, and the facts about this machine that recipes need.
 struct SetupRequest: Sendable {
     /// The program that is set up.
     var program = "git"

@@ -69,7 +69,7 @@ extension GroupBackend {
         return addresses
     }
 
-    /// What the group's keys begin with.
+    /// Returns the prefix of the group's keys.
     static func prefix(_ arguments: Arguments) throws(CredentialError) -> String {
         let prefix = arguments[ClusterOption.prefix] ?? standardPrefix
         guard prefix.hasPrefix("/"), prefix.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
@@ -80,7 +80,7 @@ extension GroupBackend {
         return prefix
     }
 
-    /// What this host is called.
+    /// Returns the name of this host.
     static func hostName(_ arguments: Arguments) throws(CredentialError) -> String {
         try checked(arguments[ClusterOption.name] ?? SystemName.host)
     }

@@ -1,22 +1,23 @@
 import CommandLine
 import CredentialCore
 
-/// What an administrator of a cluster does for a group, as lines for a shell. Said again, they do only what is missing.
+/// The commands that an administrator of a cluster runs for a group, as lines for a shell. Said again, they do only
+/// what is missing.
 struct EtcdCommands {
     let group: KeychainGroup
-    /// What the group's keys begin with.
+    /// The prefix of the group's keys.
     let prefix: String
     /// The hosts, by the common names of their certificates.
     let hosts: [String]
 
-    /// What certificates of the cluster's own are called.
+    /// The names of the cluster's own certificates.
     static let ownNames = ["ca", "node", "root"]
 
-    /// What the authority and the cluster of ``cluster(_:on:)`` are called.
+    /// The name of the authority and of the cluster of ``cluster(_:on:)``.
     private var name: String { "credmgr-\(group)" }
     private var role: String { GroupBackend.role(of: group, below: prefix) }
 
-    /// Where ``cluster(_:on:)`` keeps its files, in the folder that it is run in.
+    /// Returns the directory of the files of ``cluster(_:on:)``, in the directory that it is run in.
     static func folder(of group: KeychainGroup) -> String { "etcd-\(group)" }
 
     /// Takes the group from the user of each host.
@@ -140,10 +141,11 @@ struct EtcdEndpoint: Hashable {
     private var isIPv6: Bool { host.contains(":") }
     private var isAddress: Bool { isIPv6 || host.allSatisfy { $0.isNumber || $0 == "." } }
 
-    /// What stands in the certificate for it.
+    /// The name for it in the certificate.
     var subjectName: String { (isAddress ? "IP:" : "DNS:") + host }
 
-    /// Where the node listens: etcd takes addresses only, and a machine's own name often means its loopback.
+    /// The address that the node listens on: etcd accepts addresses only, and a machine's own name often means
+    /// localhost.
     var bound: String { isAddress ? host : "0.0.0.0" }
 
     func client(at host: String) -> String { "https://\(Self.written(host)):\(port)" }

@@ -143,7 +143,7 @@ struct GroupsExpelCommand: Command {
         }
     }
 
-    /// What a new refresh token is worth against a host that knows the old one.
+    /// The effect of a new refresh token against a host that knows the old one.
     enum Help: Hashable {
         /// The old one is dead, or nothing can be said, which was told as a failure.
         case yes

@@ -52,7 +52,7 @@ struct GroupsHostsCommand: Command {
 }
 
 extension GroupBackend {
-    /// What the hosts agree on.
+    /// The settings that the hosts agree on.
     var agreed: Message {
         let takeOver: Message = takeOverSeconds.map { "\($0) s" } ?? "never"
         return "--cache-ttl \(cacheSeconds) s, --take-over \(takeOver)"

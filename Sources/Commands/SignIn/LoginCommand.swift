@@ -168,7 +168,7 @@ struct LoginCommand: Command {
         } catch {
             driver.show(
                 title: plan.failureTitle, text: error.text)
-            // What is wrong with the call or the type before anybody was asked for anything is no failed sign-in.
+            // An error in the call or the type before the user was asked for anything is not a failed sign-in.
             if driver.hasAsked || error.code.exitStatus != 2 {
                 plan.tell(error, on: session.context.machine)
             }
@@ -182,7 +182,7 @@ struct LoginCommand: Command {
     private func workingAccount(
         _ target: SignInTarget, _ session: Session, _ stores: any SecretStores
     ) throws(CredentialError) -> Account? {
-        // What only a new sign-in can give is needed, whoever is there.
+        // The options require a new sign-in, whichever accounts exist.
         if arguments[Self.new] || arguments[Self.duplicate] || arguments[Self.acrValues] != nil
             || arguments[Self.maximumAge] != nil
             || arguments[Self.claims] != nil || arguments[Self.prompt].map({ $0 != "none" }) == true
@@ -279,7 +279,8 @@ struct LoginCommand: Command {
         let clocks = ClockWatch()
         defer { tell(clocks, session) }
         let context = services.adapterContext.watched(by: clocks)
-        // Where what waits is kept, too: which group it is for is known when it was taken, and cannot be taken again.
+        // The room is in the group that keeps pending sign-ins, too: the group of a sign-in is known only after it
+        // was taken, and it cannot be taken again.
         let (signIn, step) = try services.signIn.withRoom(in: .standard) { () throws(CredentialError) in
             let signIn = try PendingSignIns(session.context.machine, stores).take(
                 redirected, from: session.options.store, in: context)
@@ -380,7 +381,7 @@ struct LoginCommand: Command {
         }
     }
 
-    /// Where there is more than one account, which one is taken without a name is told before a script finds out.
+    /// If there is more than one account, tells which one is used without a name, before a script finds out.
     private func tellChoice(
         _ account: Account, of type: AccountType, among index: AccountIndex, _ registration: Registration,
         _ group: KeychainGroup, _ session: Session

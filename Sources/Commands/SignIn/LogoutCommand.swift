@@ -37,7 +37,7 @@ struct LogoutCommand: Command {
             do throws(CredentialError) {
                 try forget(account, in: group, session, stores)
             } catch {
-                // Whoever dismissed a question is not asked the next one.
+                // A user who dismissed a prompt does not get the next one.
                 if targets.count == 1 || error.code == .cancelled || error.code == .interrupted { throw error }
                 failures.append(
                     CredentialError(
@@ -103,7 +103,7 @@ struct LogoutCommand: Command {
     ) throws(CredentialError) -> [(group: KeychainGroup, account: Account)] {
         let resolver = TargetResolver(session)
         if arguments[Self.all] {
-            // Whoever names one does not mean all.
+            // A user who names an account does not mean all.
             guard arguments[SharedOption.account] == nil else {
                 throw CredentialError(.usage, "--all and --account cannot go together")
             }
@@ -128,7 +128,7 @@ struct LogoutCommand: Command {
         return [(found.group, found.account)]
     }
 
-    /// The type of an account. Where nothing defines it any more, the account can still be forgotten here.
+    /// The type of an account. If no definition has the type any more, the account can still be forgotten here.
     private func definition(
         of account: Account, in group: KeychainGroup, _ session: Session
     ) throws(CredentialError) -> AccountType? {

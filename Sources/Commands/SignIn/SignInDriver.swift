@@ -111,7 +111,7 @@ struct SignInDriver: Sendable {
     }
 
     private mutating func removePage() {
-        // What cannot be removed now is removed by the next program that makes such a file.
+        // A page that cannot be removed now is removed by the next program that makes such a file.
         try? page?.remove()
         page = nil
     }
@@ -247,7 +247,7 @@ struct SignInDriver: Sendable {
 
     private var seconds: Int { session.options.timeout ?? Self.patience }
 
-    /// What a listener without a browser is, and how a browser elsewhere reaches it.
+    /// Explains a listener without a browser, and how a browser on another machine reaches it.
     private func explainListening(_ receiver: any RedirectReceiver) {
         guard let port = WebAddress(receiver.redirectURI)?.port else { return }
         session.notices.say(
@@ -293,7 +293,7 @@ struct SignInDriver: Sendable {
 
     // MARK: Question
 
-    /// What a person enters, or one line of standard input where that is no terminal.
+    /// Returns the user's input, or one line of standard input if that is no terminal.
     private func ask(_ prompt: Message, isSecret: Bool) throws(CredentialError) -> Secret {
         // The space at the end of a prompt is lost when it is made safe to show.
         if session.mayAsk { return try console.ask("\(prompt) ", isSecret: isSecret) }

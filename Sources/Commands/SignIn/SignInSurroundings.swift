@@ -1,7 +1,8 @@
 import CommandLine
 import CredentialCore
 
-/// Where a sign-in is made from: at a screen, or on a machine that the person has logged in to from another one.
+/// The place that a sign-in is made from: at a screen, or on a machine that the user has logged in to from another
+/// one.
 struct SignInSurroundings: Sendable {
     /// Whether a browser can be opened where the person sees it.
     let hasScreen: Bool

@@ -2,7 +2,7 @@ import CommandLine
 import CredentialCore
 import OAuth
 
-/// What a sign-in is for: a type in a group, and the account whose person has to sign in again, if one is named.
+/// The target of a sign-in: a type in a group, and the account whose user has to sign in again, if one is named.
 struct SignInTarget {
     let type: AccountType
     let group: KeychainGroup
@@ -66,7 +66,8 @@ struct SignInTarget {
         group = resolver.group(of: type)
     }
 
-    /// What the arguments of `login` mean, where that is defined; `nil` for an API that has no type yet.
+    /// Returns the target that the arguments of `login` mean, if it is defined; `nil` for an API that has no type
+    /// yet.
     ///
     /// - Throws: as ``init(_:_:)``.
     static func defined(_ arguments: Arguments, _ session: Session) throws(CredentialError) -> SignInTarget? {

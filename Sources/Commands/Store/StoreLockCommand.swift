@@ -14,7 +14,7 @@ struct StoreLockCommand: Command {
 
     func run(_ session: Session) throws(CredentialError) {
         let stores = session.stores(mayPrompt: false)
-        // Whatever the settings say now: an earlier call may have kept some.
+        // The cached tokens are removed under any settings: an earlier call may have kept some.
         session.context.tokenCache.removeTokens()
         session.notices.note("dropped the access tokens that were cached")
         try session.each(of: try StoreGroups.withTypes(session)) { (group) throws(CredentialError) in

@@ -24,7 +24,7 @@ struct StoreStatusCommand: Command {
         }
     }
 
-    /// What is known of one store: what is wrong with one of its groups is wrong with it, too.
+    /// The status of one store: an error in one of its groups is an error of the store, too.
     private struct Row {
         let kind: StoreKind
         var condition = Condition()
@@ -32,7 +32,7 @@ struct StoreStatusCommand: Command {
         var accounts: Int
     }
 
-    /// What is known of a group in a store.
+    /// The status of a group in a store.
     private struct GroupRow {
         let group: KeychainGroup
         /// `nil` where even that cannot be read.
@@ -84,7 +84,7 @@ struct StoreStatusCommand: Command {
         }
     }
 
-    /// What is known of the clusters of shared groups; `nil` where no group is shared.
+    /// Returns the status of the clusters of shared groups; `nil` if no group is shared.
     private func sharedRow(_ session: Session) throws(CredentialError) -> Row? {
         var row = Row(kind: .etcd, accounts: 0)
         for group in try session.groups() {
@@ -137,7 +137,7 @@ struct StoreStatusCommand: Command {
         } catch {
             row.condition.note(error)
         }
-        // What protects a store that is not there is not known.
+        // The protection of a store that is not there is not known.
         if row.condition.state == .unavailable { row.groups = [] }
         return row
     }
@@ -165,7 +165,7 @@ struct StoreStatusCommand: Command {
 enum StoreState: String {
     case usable, locked, damaged, unavailable
 
-    /// What an error of the store says of it.
+    /// Makes the state that an error of the store indicates.
     init(of error: CredentialError) {
         self =
             switch error.code {

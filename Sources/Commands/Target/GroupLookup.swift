@@ -11,7 +11,7 @@ struct GroupLookup: Sendable {
     /// The groups that are looked through where none has; of these clusters are asked.
     let last: [KeychainGroup]
 
-    /// Where the account that is wished for is looked for.
+    /// Finds the groups to search for the account that is wished for.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
     init(_ session: Session, for wish: AccountSelection.Wish?) throws(CredentialError) {
@@ -27,7 +27,7 @@ struct GroupLookup: Sendable {
         last = named.map { [$0] } ?? all
     }
 
-    /// What was looked through, for messages; `nil` for every group.
+    /// Returns the groups that were searched, for messages; `nil` for every group.
     func place(of groups: [KeychainGroup]) -> Message? {
         if groups == [named] || groups == [.standard] && lots.first == groups { return "group \(groups[0])" }
         return nil
@@ -83,8 +83,8 @@ final class TypeSight: Sendable {
         (try? resolver.type(named: type)).map { reaches(group, $0) } ?? true
     }
 
-    /// Where nobody names a group, a type that names one sees nothing of the others; one that names none is of the group that
-    /// somebody has signed in to it in.
+    /// If no group is named, a type that names one sees no account of the others; a type that names none belongs to
+    /// the group in which the user has signed in to it.
     private func reaches(_ group: KeychainGroup, _ type: AccountType) -> Bool {
         session.namedGroup != nil || type.keychainGroup == .standard || type.keychainGroup == group
     }

@@ -1,6 +1,6 @@
 import CredentialCore
 
-/// Where a rule of `config.json` stands, for messages.
+/// The location of a rule in `config.json`, for messages.
 struct RuleLocation: CustomStringConvertible {
     let file: String
     let line: Int?
@@ -9,7 +9,7 @@ struct RuleLocation: CustomStringConvertible {
 }
 
 extension Session {
-    /// Where a rule stands; `nil` for one that is none of the file.
+    /// Returns the location of a rule; `nil` for a rule that is not in the file.
     func rulePlace(_ rule: AccountRule) -> RuleLocation? {
         guard let index = configuration.rules.firstIndex(of: rule) else { return nil }
         let file = context.configurationFile
@@ -27,7 +27,7 @@ extension TargetResolver {
     }
 }
 
-/// Where the rules of a `config.json` begin, for messages: the parsed document has no lines any more.
+/// The lines at which the rules of a `config.json` begin, for messages: the parsed document has no lines any more.
 enum RuleLines {
     /// The line, counted from 1, on which the rule at `index` begins; `nil` where there is none.
     ///

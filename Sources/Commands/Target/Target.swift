@@ -1,7 +1,7 @@
 import CommandLine
 package import CredentialCore
 
-/// What a command is about: an account of a type in a keychain group, and how it was found.
+/// The target of a command: an account of a type in a keychain group, and how it was found.
 package struct Target: Sendable {
     /// The keychain group.
     package let group: KeychainGroup
@@ -82,7 +82,7 @@ package struct TargetResolver: Sendable {
     /// The group of a type: the one asked for, else the type's own.
     package func group(of type: AccountType) -> KeychainGroup { session.options.group ?? type.keychainGroup }
 
-    /// What a type's accounts belong to.
+    /// Returns the registration that a type's accounts belong to.
     package func registration(of type: AccountType) throws(CredentialError) -> Registration {
         try Registration(of: type, session.context.adapters)
     }
@@ -154,15 +154,16 @@ package struct TargetResolver: Sendable {
                 guard try session.context.machine.sharing.isShared(found.group) else { return found }
                 return try choose(among: candidates([found.group], false), wish: wish)
             } catch {
-                // Who has left a shared group since it was seen there may be in another one.
+                // An account that has left a shared group since it was seen there may be in another group.
                 guard error.code == .noSuchAccount else { throw error }
             }
         }
         return try choose(among: candidates(lookup.last, false), wish: wish)
     }
 
-    /// Chooses by what this machine has seen; where several fit, one may have left the shared group that it was seen in, so that
-    /// the clusters are asked before they are called several. What a cluster does not tell stays as it was seen.
+    /// Chooses by what this machine has seen; where several fit, one may have left the shared group that it was
+    /// seen in, so that the clusters are asked before they are called several. The accounts of a cluster that does
+    /// not answer stay as they were seen.
     private func chooseAsSeen(
         in groups: [KeychainGroup], wish: AccountSelection.Wish?, among candidates: AccountSelection.Candidates
     ) throws(CredentialError) -> AccountSelection {
@@ -190,7 +191,7 @@ package struct TargetResolver: Sendable {
             let isNewsThere = candidates.groups.map { accounts.takeUpSignIns(in: $0) }.contains(true)
             guard isNewsThere else {
                 try tellWaiting(candidates, wish, accounts)
-                // Where a cluster could not be asked nobody knows whether there is one.
+                // If a cluster could not be asked, it is unknown whether the account exists.
                 throw candidates.groups.lazy.compactMap(session.context.machine.sharing.recentFailure).first
                     ?? error
             }
@@ -257,8 +258,8 @@ package struct TargetResolver: Sendable {
     /// Asks the clusters of groups that this host has never looked into. That nothing was seen of them does not say that they are
     /// empty: where nobody is named, an account of theirs may be the one that is meant.
     ///
-    /// - Throws: what keeps a cluster from answering for now. What else is wrong with a group keeps no other group's account from
-    ///   being found.
+    /// - Throws: what keeps a cluster from answering for now. Any other error of a group does not keep another
+    ///   group's account from being found.
     private func lookFirst(into groups: [KeychainGroup]) throws(CredentialError) {
         for group in groups {
             do throws(CredentialError) {
@@ -285,7 +286,7 @@ package struct TargetResolver: Sendable {
         }
     }
 
-    /// Who says where tokens may go.
+    /// The authority on where tokens may go.
     var authority: OriginAuthority { OriginAuthority(rules: rulesOfFolder, on: session.context.machine) }
 
     private var rulesOfFolder: [AccountRule] {

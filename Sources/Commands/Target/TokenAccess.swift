@@ -64,8 +64,8 @@ struct TokenAccess: Sendable {
     /// it is to be: it is put there under the account's lock only.
     private func remember(_ token: AccessToken, _ target: Target, _ call: RememberedCall?) {
         let context = session.context
-        // A memo knows no folder that it was made in, and no validity but that of the options. Where the type was not known
-        // first, an account of any other group could come between.
+        // A memo knows no folder that it was made in, and no validity but that of the options. If the type was not
+        // known first, an account of any other group could take precedence.
         guard let call, session.isCaching, session.configuration.minimumValidity == nil, target.isOfKnownType,
             session.configuration.rules.allSatisfy({ $0.directory == nil }),
             let definitions = try? definitions(target, call)
@@ -73,7 +73,7 @@ struct TokenAccess: Sendable {
         let ties = FileTies(
             definitions + [context.configurationFile]
                 + AnswerFiles(dataFolder: context.dataHome).choice(in: target.group.name), context.fileStates)
-        // What was changed after this call had begun may not be what this call has read.
+        // A file that was changed after this call had begun may differ from what this call has read.
         guard ties.areOlder(than: session.began) else { return }
         TokenMemo(
             key: TokenCache.text(of: token.key), group: target.group.name,
@@ -90,7 +90,7 @@ struct TokenAccess: Sendable {
             : try session.catalog.everything() + session.context.machine.trust.files
     }
 
-    /// What proves the possession of the key that a token is bound to; `nil` for a token that is bound to none.
+    /// Returns the prover of possession of the key that a token is bound to; `nil` for a token that is not bound.
     ///
     /// - Throws: the errors of the store.
     func prover(
@@ -131,7 +131,7 @@ struct TokenAccess: Sendable {
         let repository = session.services(session.stores(mayPrompt: false)).repository
         if try repository.hasWaitingLogin(of: request.account.id, in: request.group) { return }
         var request = request
-        // What cannot be read says nothing.
+        // A token set that cannot be read gives no flow.
         let set = try? repository.read(request.account, in: request.group, isLocked: false)
         request.flow = set?.grants[request.key.policy]?.flow
         throw request.signInRequired(reason)
@@ -139,7 +139,7 @@ struct TokenAccess: Sendable {
 }
 
 extension TokenPresentation {
-    /// What is told of the token that was found for a target.
+    /// Presents the token that was found for a target.
     ///
     /// - Throws: ``ErrorCode/unsupported`` when the id token is wanted and there is none.
     init(

@@ -50,7 +50,7 @@ struct TokenCommand: Command {
     func run(_ session: Session) throws(CredentialError) {
         var query = TokenQuery(arguments, configuration: session.configuration)
         query.takesOver = arguments[Self.takeOver]
-        // What goes to a cluster's server goes to the one that may have it.
+        // A token for a cluster's server goes only to the server that may have it.
         let isForCluster = try format() == .execCredential
         let target =
             isForCluster

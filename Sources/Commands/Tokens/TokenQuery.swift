@@ -36,7 +36,7 @@ struct TokenQuery: Sendable {
         wantsIDToken = arguments[ifListed: SharedOption.idToken]
     }
 
-    /// What the token is wanted for.
+    /// The demand that the token has to meet.
     var demand: TokenDemand {
         var demand = TokenDemand(
             policy: policy, scope: scope, resource: resource, audience: audience, freshness: freshness,

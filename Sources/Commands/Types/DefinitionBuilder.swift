@@ -230,7 +230,7 @@ struct DefinitionBuilder {
 
     // MARK: Members
 
-    /// What a file would be told of by its keys is told here by the options.
+    /// The options give the same values as the keys of a file.
     private func refuseSlips(_ json: JSONObject) throws(CredentialError) {
         if json["client_id"] == nil {
             throw CredentialError(

@@ -23,7 +23,7 @@ struct OrphanedAccounts {
         }
     }
 
-    /// What a definition tells; `nil` where it, or its adapter, cannot be used now.
+    /// The facts of a definition; `nil` if it, or its adapter, cannot be used now.
     private struct View {
         let name: String
         let type: AccountType?

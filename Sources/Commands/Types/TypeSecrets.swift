@@ -1,7 +1,7 @@
 import CredentialCore
 import OAuth
 
-/// What is secret of a type's client, on its way from a file into a store.
+/// The secrets of a type's client, on their way from a file into a store.
 struct TypeSecrets {
     private let session: Session
 

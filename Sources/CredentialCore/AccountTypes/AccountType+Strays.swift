@@ -3,9 +3,9 @@
 extension AccountType {
     /// A key that can be such.
     package enum StrayKey: String, CaseIterable, Sendable {
-        /// Where it is asked who has signed in.
+        /// The endpoint that identifies the user who has signed in.
         case userInfo = "userinfo_endpoint"
-        /// Where `request` goes.
+        /// The base of the URLs of `request`.
         case apiBase = "api_base"
     }
 

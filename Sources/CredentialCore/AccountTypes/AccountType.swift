@@ -11,11 +11,11 @@ public struct AccountType: Sendable, Hashable {
     public var keychainGroup: KeychainGroup
     /// The client identifier (RFC 6749 §2.2).
     public var clientID: String
-    /// Where the client secret is kept, if the client has one.
+    /// The source of the client secret, if the client has one.
     public var clientSecret: ClientSecretSource?
-    /// Where the private key of `private_key_jwt` is kept, if the client has one.
+    /// The source of the private key of `private_key_jwt`, if the client has one.
     public var privateKey: ClientSecretSource?
-    /// Where the platform keeps the token that says what this workload is (RFC 7523 §2.1), read anew at each refresh.
+    /// The source of the platform's token that identifies this workload (RFC 7523 §2.1), read anew at each refresh.
     public var identityToken: ClientSecretSource?
     /// The name of the type whose sign-in vouches for this one's (draft-ietf-oauth-identity-assertion-authz-grant).
     public var identityProvider: String?
@@ -31,7 +31,7 @@ public struct AccountType: Sendable, Hashable {
     public var caCertificate: String?
     /// The URL of the proxy that all requests of the type go through, without user and password.
     public var proxy: String?
-    /// Where a client that was registered by this program is managed (RFC 7592 §3).
+    /// The URI for the management of a client that was registered by this program (RFC 7592 §3).
     public var registrationClientURI: String?
     /// The issuer (RFC 8414 §2), for discovery.
     public var issuer: String?
@@ -55,7 +55,7 @@ public struct AccountType: Sendable, Hashable {
     public var bindsAccessTokens: Bool
     /// Whether a token for another resource or audience is had by token exchange (RFC 8693) and not by a refresh.
     public var exchangesTokens: Bool
-    /// What the provider makes of a refresh token that comes a second time; `nil` where that is not known.
+    /// The provider's reaction to refresh token reuse; `nil` if it is not known.
     public var refreshReuse: RefreshReuse?
     /// The flow that `login` uses; `nil` for the adapter's default.
     public var flow: SignInFlow?
@@ -67,7 +67,7 @@ public struct AccountType: Sendable, Hashable {
     public var headers: [String: String]
     /// Which token serves as the bearer token.
     public var bearer: BearerKind
-    /// What relative URLs of `request` are joined to.
+    /// The base that relative URLs of `request` are joined to.
     public var apiBase: String?
     /// The origins, besides that of ``apiBase``, that `request` may send a token to.
     public var apiOrigins: [String]
@@ -136,7 +136,7 @@ public struct AccountType: Sendable, Hashable {
         case registration = "registration_endpoint"
     }
 
-    /// What a provider makes of a refresh token that comes a second time.
+    /// The provider's reaction to refresh token reuse.
     public enum RefreshReuse: String, Sendable, CaseIterable {
         /// It answers it, at least for some time after the first.
         case tolerated
@@ -159,8 +159,8 @@ public struct AccountType: Sendable, Hashable {
         flow ?? (identityToken == nil && identityProvider == nil ? .code : .jwtBearer)
     }
 
-    /// What shapes the access tokens of this type beside scope, resource and audience: a token of another shape does
-    /// not serve.
+    /// The parameters that shape the access tokens of this type beside scope, resource and audience: a token of
+    /// another shape does not serve.
     var tokenShape: [String: String] {
         bindsAccessTokens ? tokenParameters.merging(["token_type": "DPoP"]) { _, bound in bound } : tokenParameters
     }

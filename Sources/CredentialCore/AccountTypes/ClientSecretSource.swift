@@ -1,6 +1,6 @@
 import StrictJSON
 
-/// Where the secret of a client is kept.
+/// The source of a client's secret.
 public enum ClientSecretSource: Sendable, Hashable {
     /// In the secret store, put there by `types add --client-secret-file`.
     case store

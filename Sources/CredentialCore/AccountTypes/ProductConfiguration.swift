@@ -1,6 +1,6 @@
 public import StrictJSON
 
-/// What `config.json` says: defaults of the product, beneath the environment and the options.
+/// The settings of `config.json`: defaults of the product, which the environment and the options override.
 public struct ProductConfiguration: Sendable, Hashable {
     /// `store`: where secrets of new accounts go; `nil` for `auto`.
     public var store: StoreKind?
@@ -185,10 +185,10 @@ struct FolderPattern {
     }
 }
 
-/// Whose programs may bring the answer of the browser to the loopback: `redirect_peers` of `config.json`.
+/// The users whose programs may bring the response of the browser to localhost: `redirect_peers` of `config.json`.
 ///
-/// Whoever knows the authorization URL can bring an answer of his own: his code would sign the user in to his account
-/// (RFC 9700 §4.7), and his refusal would end the sign-in.
+/// A process that knows the authorization URL can bring a response of its own: an attacker's code would sign the
+/// user in to the attacker's account (RFC 9700 §4.7), and an attacker's refusal would end the sign-in.
 public enum RedirectPeers: Sendable, Hashable {
     /// `"same-user"`: this user's and root's. The rule.
     case sameUser

@@ -19,15 +19,15 @@ public struct Account: Sendable, Hashable {
     public var username: String?
     /// The person's name, where the provider tells.
     public var displayName: String?
-    /// What the sign-in before has called it, where a keyring has the tokens: the last one has changed that, and whoever ended
-    /// between keyring and record has left it in the record.
+    /// The names from the sign-in before, if a keyring has the tokens: the last sign-in has changed the names, and
+    /// a process that ended between keyring and record has left them in the record.
     package var formerNames: Names?
     /// The registration before `types set` moved the account, where a keyring has the tokens: a process that ends between keyring
     /// and record leaves the record with it.
     package var formerRegistration: Registration?
     /// The user's own name for it.
     public var label: String?
-    /// Where its secrets are. Exactly one store is authoritative.
+    /// The store of its secrets. Exactly one store is authoritative.
     public var store: StoreKind
     /// A store that may hold a copy that does not count: what a migration between the stores has begun to write, or
     /// has not removed yet.
@@ -77,7 +77,7 @@ public struct Account: Sendable, Hashable {
         updatedAt = now
     }
 
-    /// What the provider calls somebody.
+    /// The provider's names for a user.
     package struct Names: Sendable, Hashable {
         /// The name it signs in with.
         package var username: String?
@@ -85,7 +85,7 @@ public struct Account: Sendable, Hashable {
         package var displayName: String?
     }
 
-    /// What the provider calls it.
+    /// The provider's names for it.
     package var names: Names { Names(username: username, displayName: displayName) }
 
     /// Whether these facts, which are sealed with the tokens, are what a record says in clear: the same person at the same

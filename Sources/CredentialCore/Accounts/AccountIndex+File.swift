@@ -32,7 +32,7 @@ extension AccountIndex {
         return Appended(file.span, from: compacted)?.merged(into: part, file.span)
     }
 
-    /// What has each account once: where its lines are, and its checksum.
+    /// The part that has each account once: the positions of its lines, and its checksum.
     private struct CompactPart {
         var lines: [Line] = []
         var unreadable: [Line] = []
@@ -58,7 +58,7 @@ extension AccountIndex {
         }
     }
 
-    /// What was appended: of each account that it is about the last line.
+    /// The part that was appended: the last line of each account that it is about.
     private struct Appended {
         private struct Change {
             var id: Range<Int>
@@ -337,12 +337,12 @@ extension AccountIndex {
         Entry(bytes[line.range].split(separator: Self.tab, omittingEmptySubsequences: false).map(Self.text))
     }
 
-    /// Where the id of a line stands.
+    /// Returns the position of the id in a line.
     static func id(_ bytes: borrowing Span<UInt8>, _ line: Line) -> Range<Int> {
         line.start..<place(ofTab: 1, in: line, bytes)
     }
 
-    /// Where a line has its first tab, or its second; its end where it has none.
+    /// Returns the position of the first or second tab in a line; the end of a line that has none.
     static func place(ofTab number: Int, in line: Line, _ bytes: borrowing Span<UInt8>) -> Int {
         let tabs = Words.repeating(tab)
         let end = line.end
@@ -368,7 +368,7 @@ extension AccountIndex {
 }
 
 extension AccountIndex.Entry {
-    /// What stands in a line: nine fields.
+    /// Makes an entry from a line: nine fields.
     fileprivate init(_ line: [String]) {
         let fields = line + [String](repeating: "", count: max(0, 9 - line.count))
         id = fields[0]

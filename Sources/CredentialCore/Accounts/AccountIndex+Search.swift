@@ -70,7 +70,7 @@ extension AccountIndex {
         var byID: [Line] = [], byName: [Line] = [], byPrefix: [Line] = []
         let span = bytes.span
         for line in lines {
-            // What stands in a line that another has taken the place of, or in a checksum, is no name.
+            // Text in a line that another has replaced, or in a checksum, is no name.
             guard places[0] < line.end, places[places.count - 1] >= line.start else { continue }
             var next = places.partition(before: line.start)
             guard next < places.count, places[next] < line.end else { continue }
@@ -95,8 +95,8 @@ extension AccountIndex {
         return found.map(entry)
     }
 
-    /// Where a word stands behind a tab, and before another or at the beginning of a line; in a whole file, as it is a
-    /// third of the work of one line after the other.
+    /// Returns the positions of a word behind a tab, and before another tab or at the beginning of a line. A search
+    /// of the whole file is a third of the work of a search line by line.
     private static func places(of word: [UInt8], _ bytes: borrowing Span<UInt8>) -> [Int] {
         guard let first = word.first, let last = word.last else { return [] }
         var found: [Int] = []

@@ -1,11 +1,12 @@
 /// The names of a group's accounts, by which one is found without reading the records: short lines, scanned as bytes.
 ///
-/// A line is a sign and fields with tabs between them: `+` an account, in place of what an earlier line says of it; `-`
-/// one that is gone; `!` one whose record cannot be read, with the names that it had, if they are known. The first line tells the form, how many bytes of the file have each
-/// account once, and a checksum of those: who is meant must not hang on a byte that a disk has lost. What was appended since
-/// stands behind them, each line with a checksum of its own.
+/// A line is a sign and fields with tabs between them: `+` an account, in place of what an earlier line says of it;
+/// `-` one that is gone; `!` one whose record cannot be read, with the names that it had, if they are known. The
+/// first line tells the form, how many bytes of the file have each account once, and a checksum of those: who is
+/// meant must not hang on a byte that a disk has lost. The lines that were appended since follow them, each with a
+/// checksum of its own.
 public struct AccountIndex: Sendable, Equatable {
-    /// What the index knows of an account.
+    /// The data of the index about an account.
     public struct Entry: Sendable, Hashable {
         /// The account's id.
         public let id: String
@@ -24,7 +25,7 @@ public struct AccountIndex: Sendable, Equatable {
         /// When it was made the default of its registration; the newest one counts.
         public let chosenAt: Instant?
 
-        /// What the index keeps of an account.
+        /// Makes the entry of an account in the index.
         public init(_ account: Account) {
             id = account.id
             type = account.type
@@ -62,7 +63,7 @@ public struct AccountIndex: Sendable, Equatable {
 
     /// The index of accounts that are known otherwise.
     public init(_ accounts: [Account], unreadable: [String] = []) {
-        // What was just made can be read.
+        // An index that was just made can be read.
         self = AccountIndex(Self.file(accounts.map { Entry($0) }, unreadable: unreadable)) ?? AccountIndex()
     }
 
@@ -99,7 +100,7 @@ public struct AccountIndex: Sendable, Equatable {
             bytes, lines + both.filter(\.1).map(\.0), unreadable: both.filter { !$0.1 }.map(\.0))
     }
 
-    /// What those were called whose records cannot be read, where that is known.
+    /// The names of accounts whose records cannot be read, if they are known.
     public var unreadableEntries: [Entry] { withUnreadable.entries.suffix(withUnreadable.count - count) }
 
     /// The same with further accounts whose records cannot be read, and of which nothing is known.

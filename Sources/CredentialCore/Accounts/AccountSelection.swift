@@ -27,7 +27,7 @@ package struct AccountSelection: Sendable {
     package struct Wish: Sendable {
         /// The id, username, subject or label.
         package let name: String
-        /// Where it comes from.
+        /// The rule that it comes from.
         package let rule: Rule
         /// The command that has an id in the name's place, where the name is an argument of its own.
         package let again: (@Sendable (String) -> String)?
@@ -48,7 +48,7 @@ package struct AccountSelection: Sendable {
         }
     }
 
-    /// What is chosen among.
+    /// The accounts to choose from.
     package struct Candidates: Sendable {
         /// The groups.
         package let groups: [KeychainGroup]
@@ -58,7 +58,7 @@ package struct AccountSelection: Sendable {
         package let registration: Registration?
         /// The type whose registration that is, for messages; `nil` where no type is named.
         package let type: String?
-        /// What they belong to, for messages: "account type B2C_Account".
+        /// The place that they belong to, for messages: "account type B2C_Account".
         package let place: Message
         /// The command that signs in, for hints.
         package let login: Message
@@ -129,7 +129,7 @@ package struct AccountSelection: Sendable {
         for group in candidates.groups where known.isEmpty {
             indexes.append((group, try candidates.index(of: group, records, check)))
         }
-        // Whose record cannot be read is meant by the same names as before.
+        // An account whose record cannot be read is found by the same names as before.
         let named = indexes.map { (group: $0.group, index: $0.index.withUnreadable) }
         let (group, entry, rule): (KeychainGroup, AccountIndex.Entry, Rule)
         do throws(CredentialError) {

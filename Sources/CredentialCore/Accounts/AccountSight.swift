@@ -12,7 +12,8 @@ extension Account {
 }
 
 extension Registration {
-    /// That an account of this registration is none of a type's. What helps is a sign-in under the type as it is now.
+    /// That an account of this registration is none of a type's. The remedy is a sign-in under the type as it is
+    /// now.
     package func notSeen(
         _ account: String, by type: AccountType, _ registration: Registration, in group: KeychainGroup,
         code: ErrorCode = .noSuchAccount

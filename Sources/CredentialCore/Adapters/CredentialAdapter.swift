@@ -2,9 +2,9 @@ public import StrictJSON
 
 /// A provider's plugin: it knows how to sign in, refresh and sign out for a type.
 ///
-/// Built-in adapters and external ones (`PluginAdapter`) are the same to the host. An adapter is given the
-/// material of one account and gives new material back; it never opens a store, never prompts and never prints.
-/// Where a person is needed it returns an ``Interaction`` and the host drives it.
+/// Built-in adapters and external ones (`PluginAdapter`) are the same to the host. An adapter is given the material
+/// of one account and gives new material back; it never opens a store, never prompts and never prints. If a user is
+/// needed, it returns an ``Interaction`` and the host drives it.
 public protocol CredentialAdapter: Sendable {
     /// The word that types name it by.
     var name: String { get }
@@ -107,7 +107,7 @@ public protocol CredentialAdapter: Sendable {
 
     /// Revokes a grant at the provider, and with it the access tokens that it would honour on.
     ///
-    /// - Throws: as for a grant alone. What was revoked before may be revoked again.
+    /// - Throws: as for a grant alone. A grant or token that was revoked before may be revoked again.
     func revoke(_ revocable: RevocableGrant, of type: AccountType, in context: AdapterContext)
         throws(CredentialError)
 
@@ -198,7 +198,7 @@ extension CredentialAdapter {
     }
 }
 
-/// What an adapter may use of the machine.
+/// The parts of the machine that an adapter may use.
 public struct AdapterContext: Sendable {
     /// Sends requests.
     public internal(set) var transport: any HTTPTransport
@@ -264,7 +264,7 @@ public protocol ClientSecrets: Sendable {
     ///
     /// - Throws: as ``ClientSecrets/clientSecret(of:)``.
     func identityToken(of type: AccountType) throws(CredentialError) -> Secret?
-    /// What the type's identity provider vouches with; `nil` where the type names none.
+    /// Returns the assertion of the type's identity provider; `nil` if the type names none.
     ///
     /// - Throws: ``ErrorCode/signInRequired`` when nobody has signed in there; what that provider's adapter throws.
     func identityAssertion(
@@ -345,7 +345,7 @@ private struct HurriedTransport: HTTPTransport {
     }
 }
 
-/// What a provider still honours of a sign-in that is about to be forgotten.
+/// The credentials that a provider still honours, of a sign-in that is about to be forgotten.
 public struct RevocableGrant: Sendable {
     /// The grant.
     public let grant: Grant

@@ -1,6 +1,6 @@
 public import StrictJSON
 
-/// What a sign-in is asked to do.
+/// The parameters of a sign-in.
 public struct SignInRequest: Sendable {
     /// The type to sign in for.
     public var type: AccountType
@@ -14,7 +14,7 @@ public struct SignInRequest: Sendable {
     public var resource: String?
     /// The audience.
     public var audience: String?
-    /// Whom the provider should offer first.
+    /// The user that the provider should offer first.
     public var loginHint: String?
     /// The `prompt` parameter (OpenID Connect Core §3.1.2.1).
     public var prompt: String?
@@ -38,7 +38,7 @@ public struct SignInRequest: Sendable {
     }
 }
 
-/// Where a sign-in stands.
+/// The state of a sign-in.
 public enum SignInStep: Sendable {
     /// A person is needed; `pending` is what the adapter wants back. It holds secrets (verifier, nonce).
     case interaction(Interaction, pending: JSONObject)
@@ -46,7 +46,7 @@ public enum SignInStep: Sendable {
     case done(SignInResult)
 }
 
-/// What a person is asked to do, by value: the host does it.
+/// The action that the user is asked for, by value: the host does it.
 public enum Interaction: Sendable, Hashable {
     /// Open a URL; the provider answers at the redirect URI, with `state`.
     case openURL(WebAddress, state: String)
@@ -57,7 +57,7 @@ public enum Interaction: Sendable, Hashable {
     case ask(prompt: Message, isSecret: Bool)
 }
 
-/// What came of an interaction.
+/// The result of an interaction.
 public enum InteractionReply: Sendable {
     /// The URL that the provider redirected to, whole.
     case redirect(String)
@@ -69,9 +69,9 @@ public enum InteractionReply: Sendable {
 
 /// A finished sign-in: who, and what was issued.
 public struct SignInResult: Sendable {
-    /// Who signed in.
+    /// The identity of the user.
     public var identity: Identity
-    /// What was issued.
+    /// The tokens that were issued.
     public var tokens: IssuedTokens
 
     /// Makes a result.
@@ -81,7 +81,7 @@ public struct SignInResult: Sendable {
     }
 }
 
-/// Who an account is, by validated claims.
+/// The identity of an account, by validated claims.
 public struct Identity: Sendable, Hashable {
     /// The issuer, where there is an id token.
     public var issuer: String?
@@ -101,7 +101,7 @@ public struct Identity: Sendable, Hashable {
     }
 }
 
-/// What a provider issued in one reply, checked.
+/// The tokens that a provider issued in one response, checked.
 public struct IssuedTokens: Sendable {
     /// The bearer token for the request, if one came: the access token, or the id token where it serves as one.
     public var accessToken: AccessToken?
@@ -118,11 +118,11 @@ public struct IssuedTokens: Sendable {
     package var endWithToken: Bool { !grant.isRefreshable && accessToken?.hasKnownEnd ?? true }
 }
 
-/// What a refresh is asked to do.
+/// The parameters of a refresh.
 public struct RefreshRequest: Sendable {
     /// The type.
     public var type: AccountType
-    /// What the access token is wanted for.
+    /// The key of the access token that is wanted.
     public var key: TokenRequestKey
     /// The scopes asked for, in the order written.
     public var scope: [String]

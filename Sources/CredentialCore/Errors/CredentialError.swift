@@ -3,10 +3,10 @@
 public struct CredentialError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The stable code; it decides the exit status.
     public let code: ErrorCode
-    /// What happened: lower case, no full stop, never a secret. Foreign text in it has gone through
-    /// ``ForeignText/shown(_:limit:)``.
+    /// The description of the failure: lower case, no full stop, never a secret. Foreign text in it has gone
+    /// through ``ForeignText/shown(_:limit:)``.
     public var message: String { text.description }
-    /// What to do about it: a command, or a sentence.
+    /// The remedy: a command, or a sentence.
     public var hint: String? { advice?.description }
     /// The message, for a person of any language.
     package let text: Message
@@ -14,9 +14,9 @@ public struct CredentialError: Error, Sendable, Equatable, CustomStringConvertib
     package var advice: Message?
     /// Facts for `--verbose`: the provider's error number, correlation id, the failing system call. No secrets.
     public var details: [String]
-    /// What a new sign-in has to ask for, where a protected resource refused a token that no refresh mends.
+    /// The requirements for a new sign-in, if a protected resource refused a token that no refresh fixes.
     public var stepUp: StepUp?
-    /// What to do about the failures that this error tells of besides its own, each a hint as ``hint`` is.
+    /// The remedies for the failures that this error reports besides its own, each a hint as ``hint`` is.
     package var furtherHints: [Message] = []
     /// Whether the result of the command says it already, so that only the exit status is left to give.
     package var isInResult = false

@@ -1,4 +1,4 @@
-/// What went wrong, as a stable word: the `code` of `--json` failures and of the wire protocols.
+/// The kind of failure, as a stable word: the `code` of `--json` failures and of the wire protocols.
 ///
 /// The set is closed on purpose: a new case must say its exit status in ``exitStatus`` before it compiles, and
 /// `docs/errors-and-exit-codes.md` is checked against `allCases` by a test.

@@ -1,7 +1,7 @@
 package import StrictJSON
 
 extension JSONError.Reason {
-    /// What is wrong, for messages: lower case, no full stop.
+    /// The description of the error, for messages: lower case, no full stop.
     package var text: Message {
         switch self {
         case .tooLarge(let bytes): "text is larger than \(bytes) bytes"

@@ -1,7 +1,7 @@
 package import StrictJSON
 
 extension JSONValue {
-    /// What kind of value this is, for messages: "a string", "an array".
+    /// The kind of this value, for messages: "a string", "an array".
     package var kind: Message {
         switch self {
         case .null: Message(verbatim: "null")

@@ -7,10 +7,10 @@
 public struct Message: Sendable, CustomStringConvertible, ExpressibleByStringInterpolation {
     /// The English, with `%1$s`, `%2$s` … for ``values`` and `%%` for a percent sign.
     package let template: String
-    /// What stands in the places.
+    /// The values for the places.
     package let values: [Value]
 
-    /// What a place holds.
+    /// The value for a place.
     package indirect enum Value: Sendable {
         /// Data: a name, a path, a number. The same in each language.
         case text(String)
@@ -160,7 +160,7 @@ public struct Message: Sendable, CustomStringConvertible, ExpressibleByStringInt
 }
 
 extension Message: Hashable {
-    /// What says the same is the same, however it was put together.
+    /// Messages with the same text are equal, however they were put together.
     public static func == (left: Message, right: Message) -> Bool { left.description == right.description }
 
     /// As ``==(_:_:)``.

@@ -1,5 +1,5 @@
-/// What a new sign-in has to ask for so that a protected resource takes its token: a wider scope (RFC 6750 §3.1), a
-/// stronger or newer authentication (RFC 9470), or certain claims (OpenID Connect Core §5.5).
+/// The requirements for a new sign-in so that a protected resource accepts its token: a wider scope (RFC 6750
+/// §3.1), a stronger or newer authentication (RFC 9470), or certain claims (OpenID Connect Core §5.5).
 public struct StepUp: Sendable, Hashable {
     /// All scopes to ask for, those of the sign-in before among them; empty to leave them as they are.
     public var scope: [String]

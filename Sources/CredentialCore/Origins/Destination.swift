@@ -1,7 +1,7 @@
 /// A server that a token is wanted for: scheme, host and port (RFC 6454 §4), and the path where it is known.
 ///
-/// What makes no such thing, such as `localhost:1/.evil.example` in the place of a host, has no destination, and so no
-/// token goes there.
+/// Text that names no valid server, such as `localhost:1/.evil.example` in the place of a host, has no destination,
+/// and so no token goes there.
 package struct Destination: Sendable, Hashable, CustomStringConvertible {
     /// The scheme in lower case, one of ``schemes``.
     package let scheme: String

@@ -1,7 +1,8 @@
 /// The one authority for where a token goes.
 ///
-/// A token of an account goes to a server only if its type's `api_base` or `api_origins` name that origin, or a rule of
-/// `config.json` names host and port. Whatever hands a token out asks here: `request`, and the helpers of other programs.
+/// A token of an account goes to a server only if its type's `api_base` or `api_origins` name that origin, or a
+/// rule of `config.json` names host and port. Every part that hands a token out asks here: `request`, and the
+/// helpers of other programs.
 package struct OriginAuthority: Sendable {
     private let rules: [AccountRule]
     private let directs: Directing
@@ -35,7 +36,7 @@ package struct OriginAuthority: Sendable {
         }
     }
 
-    /// What is said of a token and a destination.
+    /// The decision about a token and a destination.
     package enum Ruling: Sendable, Equatable {
         /// The token may go there.
         case granted
@@ -45,9 +46,9 @@ package struct OriginAuthority: Sendable {
 
     /// Why a token may not go somewhere.
     package struct Refusal: Sendable, Equatable {
-        /// What happened.
+        /// The reason.
         package let text: Message
-        /// What would change it.
+        /// The action that would change it.
         package let advice: Message?
         /// Whether the definition that names the destination waits for the user's confirmation.
         package let isOfTrust: Bool
@@ -109,7 +110,7 @@ package struct OriginAuthority: Sendable {
         }
     }
 
-    /// What to say of the rules that name the host of `destination` and another port or path.
+    /// Returns the messages about the rules that name the host of `destination` and another port or path.
     package func nearMisses(of destination: Destination) -> [Message] {
         rules.compactMap { rule in
             guard let place = rule.place else { return nil }

@@ -1,4 +1,4 @@
-/// What a person or a program gives as the address of a request: a URL, or a path at the API of a type.
+/// The address of a request as a user or a program gives it: a URL, or a path at the API of a type.
 package enum RequestAddress {
     /// The absolute URL that `text` is; `nil` for a path.
     ///

@@ -1,4 +1,4 @@
-/// Where a rule of `config.json` says that a token may go: a host, perhaps a port, perhaps a path.
+/// The place that a rule of `config.json` lets a token go to: a host, perhaps a port, perhaps a path.
 public struct RulePlace: Sendable, Hashable, CustomStringConvertible {
     /// The host in lower case, without brackets.
     public let host: String

@@ -22,14 +22,14 @@ package protocol AccessTokenCache: Sendable {
 package enum CacheEntryName: Sendable, Hashable {
     /// An access token: the data folder, the group, the account's id, and the key of the token as text.
     case token(dataFolder: String, group: String, account: String, key: String)
-    /// What a call found out: everything of it that decides the answer.
+    /// The result of a call, by every part of the call that decides the result.
     case memo(String)
     /// The data key of an encrypted file that was unlocked, by the file's id.
     case dataKey(String)
     /// An entry to try the cache with.
     case trial
 
-    /// What entries have in common that are dropped together.
+    /// The common part of entries that are dropped together.
     package var owner: String {
         switch self {
         case .token(let dataFolder, let group, let account, _): "token\n\(dataFolder)\n\(group)\n\(account)"
@@ -39,7 +39,7 @@ package enum CacheEntryName: Sendable, Hashable {
         }
     }
 
-    /// What tells apart those of one owner.
+    /// The part that distinguishes the entries of one owner.
     package var detail: String {
         switch self {
         case .token(_, _, _, let key): key

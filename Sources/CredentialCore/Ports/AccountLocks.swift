@@ -26,7 +26,8 @@ public protocol AccountLocks: Sendable {
     /// Whether a lock that is held is still the one that others would wait for. It is not once somebody has removed its file.
     func isCurrent(_ lock: any HeldLock, of account: String, in group: KeychainGroup) -> Bool
 
-    /// Who holds the lock now; `nil` where nobody does, or it is not known. Nothing is made or changed.
+    /// Returns the process that holds the lock now; `nil` if none does, or it is not known. Nothing is made or
+    /// changed.
     func holder(of account: String, in group: KeychainGroup) -> LockHolder?
 }
 

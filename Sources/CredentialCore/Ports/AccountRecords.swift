@@ -102,7 +102,7 @@ public protocol AccountRecords: Sendable {
     /// - Throws: ``ErrorCode/inputOutput``.
     func removeStrayRecords(of id: String, in group: KeychainGroup) throws(CredentialError)
 
-    /// What an older version of this program has kept of a group; `nil` where there is nothing.
+    /// Returns the data that an older version of this program has kept of a group; `nil` if there is none.
     ///
     /// - Parameter group: the group.
     /// - Throws: ``ErrorCode/inputOutput``.
@@ -134,7 +134,7 @@ public enum IndexCheck: Sendable {
     case everything
 }
 
-/// What became of a record that was written.
+/// The result of writing a record.
 public enum RecordWriting: Sendable {
     /// It is in its place, and stays there.
     case done

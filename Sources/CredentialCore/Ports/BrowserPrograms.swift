@@ -1,4 +1,4 @@
-/// What a sign-in needs of the desktop: to start a browser, and to leave a page for it.
+/// The parts of the desktop that a sign-in needs: to start a browser, and to leave a page for it.
 package protocol BrowserPrograms: Sendable {
     /// Starts a program and does not wait for it, its streams on `/dev/null`: a browser.
     ///
@@ -19,7 +19,7 @@ package protocol BrowserPrograms: Sendable {
 
 /// A file that only this user can read, replaced as a whole with each writing.
 package protocol PrivateFile: Sendable {
-    /// Where it is.
+    /// The path.
     var path: String { get }
     /// Replaces the content.
     ///

@@ -2,7 +2,7 @@ public import StrictJSON
 
 /// Something that happened to an account; never a token in it.
 public struct AccountEvent: Sendable, Hashable {
-    /// What happened.
+    /// The kind of event.
     public let kind: Kind
     /// When.
     public let time: Instant
@@ -31,7 +31,7 @@ public struct AccountEvent: Sendable, Hashable {
         self.reason = reason
     }
 
-    /// What can happen.
+    /// The kinds of events.
     public enum Kind: String, Sendable, CaseIterable {
         /// A new account was signed in.
         case accountAdded = "account.added"
@@ -50,7 +50,7 @@ public struct AccountEvent: Sendable, Hashable {
     }
 }
 
-/// Where events go, so that every process of the group can see them.
+/// The destination of events, so that every process of the group can see them.
 public protocol EventLog: Sendable {
     /// Adds an event. A log that cannot be written never fails the operation that it tells of.
     func append(_ event: AccountEvent)

@@ -7,7 +7,7 @@ package typealias AnyWallClock = SystemClock
 #else
 /// Any cache of access tokens.
 package typealias AnyAccessTokenCache = any AccessTokenCache
-/// Whoever looks at files.
+/// The reader of file metadata.
 package typealias AnyFileStates = any FileStates
 /// Any clock.
 package typealias AnyWallClock = any WallClock

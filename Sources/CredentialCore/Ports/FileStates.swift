@@ -1,4 +1,4 @@
-/// What a file looks like from outside; equal states mean an unchanged file.
+/// The metadata of a file; equal states mean an unchanged file.
 package struct FileState: Sendable, Hashable {
     /// The file system.
     package var device: Int64

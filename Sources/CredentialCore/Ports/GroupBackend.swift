@@ -1,14 +1,14 @@
 /// How a group is shared, as this host knows it.
 package struct GroupBackend: Sendable, Hashable {
-    /// Where the cluster is reached, as `https://HOST:PORT`.
+    /// The addresses of the cluster, as `https://HOST:PORT`.
     package var endpoints: [String]
     /// The file of the certificate authorities that the nodes' certificates lead to.
     package var authorities: String?
     /// The certificate that this host shows, whose common name is its user in the cluster.
     package var certificate: ClientCertificate?
-    /// What the keys begin with.
+    /// The prefix of the keys.
     package var prefix: String
-    /// What this host is called.
+    /// The name of this host.
     package var host: String
     /// How long an access token is kept before the cluster is asked again, in seconds.
     package var cacheSeconds: Int64
@@ -26,7 +26,7 @@ package struct GroupBackend: Sendable, Hashable {
 
     /// How long access tokens are kept where nobody says.
     package static let standardCacheSeconds: Int64 = 60
-    /// What keys begin with where nobody says.
+    /// The prefix of keys if none is given.
     package static let standardPrefix = "/credmgr"
 
     /// Below which keys a group stands.
@@ -56,7 +56,8 @@ package struct GroupBackend: Sendable, Hashable {
         !name.isEmpty && !name.hasPrefix("-") && name.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
     }
 
-    /// What prints the commands that an administrator of the cluster gives this host its role with.
+    /// Returns the command that prints the commands by which an administrator of the cluster gives this host its
+    /// role.
     ///
     /// - Parameter user: the common name of the certificate, by which the cluster knows the host.
     package func setup(of group: KeychainGroup, user: String?) -> Message {

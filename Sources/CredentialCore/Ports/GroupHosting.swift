@@ -33,8 +33,8 @@ package protocol GroupHosting: Sendable {
     /// Gives a host that has asked the group's key.
     func admit(_ host: String, fingerprint: String, to group: KeychainGroup) throws(CredentialError)
 
-    /// Takes a host out: a new key, and every account sealed anew under it. Whoever was expelled and stands in a cluster that was put
-    /// back is taken out with it.
+    /// Takes a host out: a new key, and every account sealed anew under it. A host that was expelled before and is
+    /// in a cluster that was restored is taken out with it.
     ///
     /// - Parameter fingerprint: that of its key, where another machine may have come under its name since.
     /// - Throws: ``ErrorCode/denied`` where the host of that name has another; ``ErrorCode/noSuchAccount`` where there is none.
@@ -78,16 +78,16 @@ package protocol GroupHosting: Sendable {
     /// - Throws: ``ErrorCode/inputOutput``.
     func noteTaken(_ account: String, of group: KeychainGroup) throws(CredentialError)
 
-    /// What is wrong or worth knowing of a group's cluster, for `doctor`.
+    /// Returns the problems and notes about a group's cluster, for `doctor`.
     func findings(of group: KeychainGroup) -> [GroupFinding]
 }
 
 /// How a host has left a group.
 package struct GroupDeparture: Sendable, Hashable {
-    /// What stays in the cluster though no host can open it: where this one had lost its key, and was the last.
+    /// The data that stays in the cluster though no host can open it: this host had lost its key, and was the last.
     package var abandoned: AbandonedGroup?
-    /// What the others call this host, where the cluster that answers does not know it: where the group is, this host may be one of
-    /// theirs still.
+    /// The name by which the others know this host, if the cluster that answers does not know it: in the group's
+    /// own cluster, this host may still be one of theirs.
     package var untold: String?
 
     package init(abandoned: AbandonedGroup? = nil, untold: String? = nil) {
@@ -96,7 +96,7 @@ package struct GroupDeparture: Sendable, Hashable {
     }
 }
 
-/// What is left of a group in its cluster when no host can open it any more.
+/// The remains of a group in its cluster when no host can open it any more.
 package struct AbandonedGroup: Sendable, Hashable {
     /// How many accounts.
     package var accounts: Int
@@ -109,11 +109,11 @@ package struct AbandonedGroup: Sendable, Hashable {
     }
 }
 
-/// What became of an expel.
+/// The result of an expel.
 package struct Expulsion: Sendable {
     /// A host that was taken out.
     package struct Host: Sendable, Hashable {
-        /// What it was called.
+        /// The name that it had.
         package var name: String
         /// As whom the cluster knew it; `nil` where nothing tells that can be believed.
         package var user: String?
@@ -127,7 +127,8 @@ package struct Expulsion: Sendable {
         }
     }
 
-    /// Who was taken out: who was named first, then those who had been before, and stood in the cluster again.
+    /// The hosts that were taken out: the named host first, then those that had been expelled before, and were in
+    /// the cluster again.
     package var hosts: [Host]
     /// Why something that was encrypted for them stays in the cluster; it opens nothing new.
     package var leftover: CredentialError?
@@ -144,9 +145,9 @@ package struct Expulsion: Sendable {
 
 /// A host of a shared group.
 package struct SharedHost: Sendable, Hashable {
-    /// What it is called.
+    /// The name.
     package var name: String
-    /// What people compare.
+    /// The fingerprint that users compare.
     package var fingerprint: String
     /// Whether it has the group's key.
     package var isAdmitted: Bool

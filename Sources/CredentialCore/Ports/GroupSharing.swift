@@ -7,7 +7,7 @@ package protocol GroupSharing: Sendable {
     /// - Throws: ``ErrorCode/storeDamaged``, ``ErrorCode/inputOutput``.
     func backend(of group: KeychainGroup) throws(CredentialError) -> GroupBackend?
 
-    /// What seals token sets for the clusters.
+    /// The vault that seals token sets for the clusters.
     var vault: any TokenSetVault { get }
 
     /// Asks the cluster of a group, whether this host may use it now. A group that was not left to the end is used by nobody.
@@ -16,9 +16,9 @@ package protocol GroupSharing: Sendable {
     ///   or no more; ``ErrorCode/storeUnavailable``, ``ErrorCode/storeDamaged``, ``ErrorCode/denied``.
     func check(_ group: KeychainGroup) throws(CredentialError)
 
-    /// Has the account that this process adds next to a group count only if no other host has added one since now: two first
-    /// sign-ins of one person may meet. Who is second is overtaken, and looks again. The caller holds the lock of newcomers on
-    /// this host, and looks who there is after this.
+    /// Has the account that this process adds next to a group count only if no other host has added one since now:
+    /// two first sign-ins of one person may meet. The second host is overtaken, and looks again. The caller holds
+    /// the lock of newcomers on this host, and looks who there is after this.
     ///
     /// - Parameter group: the group; of one that is not shared the lock says all.
     /// - Throws: as ``check(_:)``.
@@ -33,8 +33,8 @@ package protocol GroupSharing: Sendable {
     /// For how many seconds the nodes of clusters were waited for in vain just now, whichever group was asked for.
     var secondsLost: Int64 { get }
 
-    /// What this process has read of an account a moment ago, sealed as it is in the cluster, for the process that is to refresh
-    /// it; `nil` where it has not, and of a group that is not shared.
+    /// Returns the data of an account that this process has read a moment ago, sealed as it is in the cluster, for
+    /// the process that is to refresh it; `nil` if it has read none, and for a group that is not shared.
     func handOver(_ account: String, of group: KeychainGroup) -> JSONObject?
 
     /// Takes up what ``handOver(_:of:)`` has given to another process of this host, which need not be read again.
@@ -63,10 +63,11 @@ package protocol GroupSharing: Sendable {
     /// - Throws: as ``refresh(_:in:)``.
     func settle(_ account: String, in group: KeychainGroup) throws(CredentialError)
 
-    /// Puts what an account's record held before in the place of one that is damaged, and sets that aside: by what the cluster
-    /// remembers, else by what this host has seen of it. Of this nobody knows whether it was the newest, so its refresh tokens
-    /// are not used any more; a host that knows a later one puts it back. So is what stands beside it mended: who refreshes it, and
-    /// answers that came late. Where nobody knows what these were, its refresh tokens are not used any more, either.
+    /// Puts what an account's record held before in the place of one that is damaged, and sets that aside: by what
+    /// the cluster remembers, else by what this host has seen of it. Of this nobody knows whether it was the
+    /// newest, so its refresh tokens are not used any more; a host that knows a later one puts it back. So is what
+    /// stands beside it mended: who refreshes it, and answers that came late. If the former values of these are not
+    /// known, its refresh tokens are not used any more, either.
     ///
     /// - Returns: whether there was anything to be put back.
     /// - Throws: as ``check(_:)``.
@@ -83,11 +84,11 @@ package protocol GroupSharing: Sendable {
     /// any more, or the group is shared no more; what goes wrong is told, and tried again.
     func follow(_ group: KeychainGroup, _ following: GroupFollowing)
 
-    /// Who belongs to the groups.
+    /// The membership of hosts in the groups.
     var membership: any GroupHosting { get }
 }
 
-/// Who follows a group.
+/// The follower of a group.
 package struct GroupFollowing: Sendable {
     /// Whether it is still wanted.
     package var isWanted: @Sendable () -> Bool
@@ -121,11 +122,11 @@ extension GroupSharing {
 
 /// Something that was looked at.
 package struct GroupFinding: Sendable {
-    /// What, as a word.
+    /// The check, as a word.
     package var check: String
-    /// What was found.
+    /// The finding.
     package var text: Message
-    /// What is wrong; `nil` where nothing is.
+    /// The error; `nil` if there is none.
     package var error: CredentialError?
     /// Whether nothing is wrong yet.
     package var isEarly: Bool
@@ -148,7 +149,7 @@ package struct GroupFinding: Sendable {
 package struct SharedRefreshJob: Sendable {
     /// The account.
     package var account: String
-    /// Whose grant is used.
+    /// The policy whose grant is used.
     package var policy: String
     /// Whether the type's provider tolerates a refresh token that comes again.
     package var toleratesReuse: Bool
@@ -168,7 +169,7 @@ package struct SharedRefreshJob: Sendable {
     package var send: @Sendable (TokenSet, SendCheck) -> SharedRefreshAnswer
 }
 
-/// What a provider made of a refresh.
+/// The provider's response to a refresh.
 package enum SharedRefreshAnswer: Sendable {
     /// The token set with what was issued.
     case issued(TokenSet)
@@ -186,7 +187,7 @@ package struct SharedRefreshOutcome: Sendable {
     package var tokenSet: TokenSet
     /// Whether this call has refreshed; else another host had.
     package var refreshed: Bool
-    /// What the user should know.
+    /// The warnings for the user.
     package var warnings: [Message]
 
     package init(tokenSet: TokenSet, refreshed: Bool, warnings: [Message]) {

@@ -2,7 +2,7 @@
 public struct HTTPRequest: Sendable {
     /// The method, upper case.
     public var method: String
-    /// Where it goes.
+    /// The URL of the request.
     public var address: WebAddress
     /// Header fields; names and values hold no control characters (the transport refuses them).
     public var headers: [(name: String, value: String)]
@@ -48,7 +48,7 @@ public struct ClientCertificate: Sendable, Hashable {
     }
 }
 
-/// What a request carries.
+/// The body of a request.
 public enum HTTPBody: Sendable {
     /// Nothing.
     case none

@@ -1,6 +1,6 @@
 /// A program that has ended.
 package struct ProgramResult: Sendable {
-    /// What it printed.
+    /// The output of the program.
     package var output: [UInt8]
     /// Its exit status, or 128 plus the number of the signal that ended it.
     package var exitStatus: Int32

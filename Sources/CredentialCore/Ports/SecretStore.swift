@@ -4,7 +4,7 @@ public struct SecretItem: Sendable, Hashable {
     public let group: KeychainGroup
     /// The account's id, or the type's name for secrets of a type. Never anything private: stores keep it in clear.
     public let owner: String
-    /// What the secret is.
+    /// The kind of the secret.
     public let kind: Kind
 
     /// Names a secret.
@@ -14,7 +14,7 @@ public struct SecretItem: Sendable, Hashable {
         self.kind = kind
     }
 
-    /// What a secret is.
+    /// The kinds of secrets.
     public enum Kind: String, Sendable, CaseIterable {
         /// The ``TokenSet`` of an account.
         case tokenSet = "token-set"
@@ -39,7 +39,7 @@ public protocol SecretStore: Sendable {
     /// Which store this is.
     var kind: StoreKind { get }
 
-    /// What protects the secrets of a group; `nil` where the store has nothing of that group yet.
+    /// Returns the protection of a group's secrets; `nil` if the store has no data of that group yet.
     ///
     /// - Throws: as ``read(_:)``.
     func protection(of group: KeychainGroup) throws(CredentialError) -> StoreProtection?
@@ -120,7 +120,7 @@ public protocol SecretStore: Sendable {
     /// - Throws: ``ErrorCode/usage`` for what it would be opened with and must not be; as ``read(_:)``.
     func checkFirst(of group: KeychainGroup) throws(CredentialError)
 
-    /// What another program keeps where this store is shared with others.
+    /// Returns the items of another program, if this store is shared with others.
     ///
     /// - Parameters:
     ///   - schema: the kind of that program's items.
@@ -137,7 +137,7 @@ public protocol SecretStore: Sendable {
     func facts() throws(CredentialError) -> [String]
 }
 
-/// What opens a store.
+/// The key that opens a store.
 public enum StoreKey: Sendable {
     /// A passphrase.
     case passphrase(Secret)
@@ -210,7 +210,7 @@ public protocol SecretStores: Sendable {
     /// - Throws: ``ErrorCode/storeUnavailable`` when it cannot even be tried.
     func store(_ kind: StoreKind) throws(CredentialError) -> any SecretStore
 
-    /// What seals the token sets that stand in records.
+    /// Returns the vault that seals the token sets in records.
     ///
     /// - Throws: as ``store(_:)``.
     func vault() throws(CredentialError) -> any TokenSetVault

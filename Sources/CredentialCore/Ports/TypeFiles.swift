@@ -31,7 +31,7 @@ extension TypeFiles {
 
 /// A file that defines an account type.
 public struct TypeFile: Sendable {
-    /// What is in it.
+    /// The content.
     public let bytes: [UInt8]
     /// Whether only its owner, who is the user, can read it (mode 0600 or less).
     public let isPrivate: Bool

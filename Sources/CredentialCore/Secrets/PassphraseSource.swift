@@ -1,4 +1,4 @@
-/// Where the user keeps the passphrase of the encrypted file: `CREDMGR_PASSPHRASE_FILE`, then
+/// The source of the passphrase of the encrypted file: `CREDMGR_PASSPHRASE_FILE`, then
 /// `CREDMGR_PASSPHRASE_COMMAND`, then systemd's credential `credmgr-passphrase`.
 package struct PassphraseSource: Sendable {
     private let environment: [String: String]
@@ -18,7 +18,7 @@ package struct PassphraseSource: Sendable {
         self.programs = programs
     }
 
-    /// Who gives the passphrase, for messages; `nil` where none is configured.
+    /// The source of the passphrase, for messages; `nil` if none is configured.
     package var giver: String? {
         configured?.giver ?? (systemdFolder == nil ? nil : "systemd's credential \(Self.credential)")
     }
@@ -35,7 +35,7 @@ package struct PassphraseSource: Sendable {
         return nil
     }
 
-    /// What a variable names, and the variable.
+    /// The source that a variable names, and the variable.
     private var configured: (source: SecretSource, giver: String)? {
         if let path = environment["CREDMGR_PASSPHRASE_FILE"], !path.isEmpty {
             return (.file(path), "CREDMGR_PASSPHRASE_FILE")
@@ -46,7 +46,7 @@ package struct PassphraseSource: Sendable {
         return nil
     }
 
-    /// Where systemd puts a service's credentials.
+    /// The directory in which systemd puts a service's credentials.
     private var systemdFolder: String? {
         environment["CREDENTIALS_DIRECTORY"].flatMap { $0.hasPrefix("/") ? $0 : nil }
     }
@@ -59,7 +59,7 @@ package struct PassphraseSource: Sendable {
     }
 }
 
-/// What a passphrase that somebody makes up has to be.
+/// The requirements for a passphrase that a user makes up.
 package enum NewPassphrase {
     /// The fewest characters that are taken without a word.
     package static let shortest = 8

@@ -1,6 +1,6 @@
 import StrictJSON
 
-/// Where a secret is kept outside of the stores.
+/// The source of a secret outside of the stores.
 package enum SecretSource: Sendable, Hashable {
     /// In a file that only its owner can read, or behind a descriptor (`/dev/fd/N`, as a shell's `<(…)` names it).
     case file(String)
@@ -16,9 +16,10 @@ package enum SecretSource: Sendable, Hashable {
     case prompt(Message)
 }
 
-/// What a secret is read for: it decides how much of the source counts, and what an error says.
+/// The purpose of reading a secret: it decides how much of the source counts, and what an error says.
 package struct SecretNeed: Sendable {
-    /// What it is and who asks for it: "the client_secret of account type Work", "the password (--password-file)".
+    /// The name of the secret and the part that asks for it: "the client_secret of account type Work", "the
+    /// password (--password-file)".
     package var name: Message
     /// Whether all of the source is the secret; else the first line is.
     package var isText: Bool
@@ -29,7 +30,7 @@ package struct SecretNeed: Sendable {
     package var mayBeShared: Bool
     /// How its absence is told: as a fault of the call, of a definition, or of a store that it should open.
     package var absence: ErrorCode
-    /// What helps when it is not there.
+    /// The remedy if it is not there.
     package var hint: Message?
 
     /// Names a need.

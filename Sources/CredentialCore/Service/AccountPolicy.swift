@@ -1,4 +1,4 @@
-/// What the command and the library each add to the machine: who may be asked, and who is told.
+/// The settings that the command and the library each add to the machine: questions to the user, and reports.
 package struct AccountPolicy: Sendable {
     /// Whether the desktop may ask the user to unlock a keyring.
     package var mayPrompt: Bool
@@ -16,7 +16,7 @@ package struct AccountPolicy: Sendable {
     package var lockWait: Int?
     /// How many seconds a request may take at most; `nil` for the usual limits.
     package var timeout: Int?
-    /// Who does a refresh.
+    /// The process that does a refresh.
     package var refreshes: Refreshes
     /// Called when a store waits for another program's answer and this one has time for something else.
     package var whileWaiting: @Sendable () -> Void
@@ -30,7 +30,7 @@ package struct AccountPolicy: Sendable {
     /// Has one type's sign-in vouch for another's; `nil` where that cannot be had.
     package var vouch: ClientSecretResolver.IdentityVouching?
 
-    /// Who does a refresh.
+    /// The process that does a refresh.
     package enum Refreshes: Sendable {
         /// This process.
         case here

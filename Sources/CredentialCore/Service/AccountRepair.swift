@@ -4,7 +4,7 @@
 /// sign-out changes record and store one after the other. So every repair takes the account's lock, looks again, and repairs only what
 /// is still so.
 package struct AccountRepair: Sendable {
-    /// What it works on.
+    /// The account services that it uses.
     let accounts: AccountServices
 
     /// A trouble of an account with a readable record.
@@ -23,7 +23,7 @@ package struct AccountRepair: Sendable {
 
     // MARK: Looking
 
-    /// What is wrong with an account, as far as it can be seen from what the stores have.
+    /// Returns the trouble of an account, as far as the contents of the stores show it.
     package func trouble(of account: Account, by inventory: RegistryRebuild.Inventory) -> Trouble? {
         // Its cluster has ways of its own.
         if account.store == .etcd { return nil }
@@ -34,7 +34,7 @@ package struct AccountRepair: Sendable {
                 !inventory.unusable.contains(where: { $0.store == account.store && $0.id == account.id })
             else { return nil }
             if copies[.secretService] != nil { return .inKeyring }
-            // Who has to sign in again anyway is known to have nothing.
+            // An account that has to sign in again anyway is known to have no secrets.
             guard case .active = account.status else { return nil }
             return .withoutSecrets
         }
@@ -45,7 +45,7 @@ package struct AccountRepair: Sendable {
     /// Whether a trouble is there once more when an account is looked at by itself: what others do to it is seen as a trouble between
     /// two looks.
     package func isConfirmed(_ trouble: Trouble, of id: String, in group: KeychainGroup) -> Bool {
-        // What cannot be read now was seen a moment ago.
+        // A record that cannot be read now was seen a moment ago.
         guard let record = try? records.read(id, in: group) else { return true }
         return self.trouble(of: record.account, by: accounts.rebuild.inventory(of: id, in: group)) == trouble
     }
@@ -154,7 +154,7 @@ package struct AccountRepair: Sendable {
         let lock = try accounts.lock(TokenSetRepository.lockOfNewcomers, in: group)
         defer { lock.release() }
         guard let older = try records.older(group) else { return }
-        // What a store has that cannot be asked would not be found again.
+        // Secrets in a store that cannot be asked would not be found again.
         for kind in StoreKind.allCases where used(older).contains(kind) {
             try accounts.stores.store(kind).eachSecret(of: group, kind: .tokenSet) { _, _ in }
         }

@@ -1,8 +1,8 @@
-/// What can be done with accounts, made from one machine under one policy: the command and the library have the same.
+/// The operations on accounts, made from one machine under one policy: the command and the library have the same.
 package struct AccountServices: Sendable {
     /// The machine.
     package let machine: MachinePorts
-    /// Who may be asked, and who is told.
+    /// The policy for questions to the user and for reports.
     package let policy: AccountPolicy
     /// `config.json`.
     package let configuration: ProductConfiguration
@@ -83,10 +83,10 @@ package struct AccountServices: Sendable {
         return repository.finishSignIns(in: group, locks: locks)
     }
 
-    /// Puts answers of providers into the cluster that could not be reached when they came. Whose account is being used
-    /// just now is left to who uses it.
+    /// Puts answers of providers into the cluster that could not be reached when they came. An account that a
+    /// process is using now is left to that process.
     package func takeUpAnswers(in group: KeychainGroup) {
-        // What cannot be put there now stays where it is: the next one tries again.
+        // An answer that cannot be put there now stays in its place: the next process tries again.
         for id in (try? machine.sharing.unsettled(in: group)) ?? [] {
             guard let lock = try? locks.tryLock(id, in: group) else { continue }
             try? machine.sharing.settle(id, in: group)
@@ -163,7 +163,7 @@ package struct AccountServices: Sendable {
     /// Forgets accounts.
     package var signOut: SignOutService { SignOutService(accounts: self) }
 
-    /// What programs keep of their own beside an account.
+    /// The data that programs keep of their own beside an account.
     package var userData: UserDataService { UserDataService(accounts: self) }
 
     /// Changes the user's own definitions of types.
@@ -236,9 +236,9 @@ package struct AccountServices: Sendable {
     }
 }
 
-/// Where something new is kept (docs/credential-stores.md).
+/// The store for new data (docs/credential-stores.md).
 package struct StoreChoice: Sendable {
-    /// Where it goes.
+    /// The kind of the store.
     package let kind: StoreKind
     /// Why that is not the Secret Service, where nobody asked for another; to be told once something is kept.
     package let reason: Message?

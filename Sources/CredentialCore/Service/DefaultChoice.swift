@@ -1,6 +1,6 @@
 /// Makes an account the default of its registration.
 package struct DefaultChoice: Sendable {
-    /// What it works on.
+    /// The account services that it uses.
     let accounts: AccountServices
 
     /// Makes an account the default. The newest choice counts, so that whatever happens between the steps, there is one

@@ -1,6 +1,6 @@
 package import StrictJSON
 
-/// Whose sign-in is waited for: that of a known account's person, and of nobody else.
+/// The user whose sign-in is awaited: the user of a known account, and no other user.
 package struct ExpectedPerson: Sendable, Hashable {
     /// The account's id.
     package let accountID: String
@@ -8,9 +8,9 @@ package struct ExpectedPerson: Sendable, Hashable {
     package let type: String
     /// The provider, and the client that it was signed in by: at another one the same subject is somebody else.
     package let registration: Registration
-    /// Who the account is at the provider.
+    /// The subject identifier of the account at the provider.
     package let subject: String
-    /// What the account is called, for messages.
+    /// The name of the account, for messages.
     package let name: String
 
     /// The person of an account.
@@ -62,6 +62,6 @@ package struct ExpectedPerson: Sendable, Hashable {
 }
 
 extension Identity {
-    /// What a person is called.
+    /// The name that is shown for a user.
     package var shownName: String { username ?? displayName ?? subject }
 }

@@ -1,6 +1,6 @@
 /// Moves the accounts of a group of this machine into a cluster, and what is left of them back.
 package struct GroupMove: Sendable {
-    /// What it works on.
+    /// The account services that it uses.
     let accounts: AccountServices
 
     /// Shares a group: every account is put into the cluster, and what this machine had of it is forgotten.
@@ -43,8 +43,8 @@ package struct GroupMove: Sendable {
         return (host, sets.count)
     }
 
-    /// Asks to be let into a shared group. Where the file is damaged that says how it is shared, this host is let in as the host
-    /// that it was, and the file is written anew.
+    /// Asks to be let into a shared group. If the file that says how the group is shared is damaged, this host is
+    /// let in as the host that it was, and the file is written anew.
     ///
     /// A host that waits to be let in may say it again.
     ///
@@ -99,8 +99,9 @@ package struct GroupMove: Sendable {
 
     /// Leaves a shared group.
     ///
-    /// - Parameter keep: the store of this machine that takes the accounts; `nil` to take none. What the group goes on using
-    ///   stays with it: those accounts have to sign in again once their access tokens have ended.
+    /// - Parameter keep: the store of this machine that takes the accounts; `nil` to take none. Grants that the
+    ///   group goes on using stay with it: those accounts have to sign in again once their access tokens have
+    ///   expired.
     /// - Returns: how many accounts are kept, whether this was the last host, and what is to be told of it.
     /// - Throws: ``ErrorCode/usage`` for the last host where sign-ins would be gone with it.
     package func leave(
@@ -108,7 +109,7 @@ package struct GroupMove: Sendable {
     ) throws(CredentialError) -> (kept: Int, wasLast: Bool, departure: GroupDeparture) {
         var kept = 0
         var wasLast = false
-        // What this host owes the group is the group's.
+        // Answers and sign-ins that this host owes the group belong to the group.
         _ = accounts.takeUpSignIns(in: group)
         if try accounts.machine.sharing.isShared(group) {
             try takeUpLogins(group)
@@ -127,7 +128,7 @@ package struct GroupMove: Sendable {
             if let store {
                 for set in sets {
                     if try keep(isLast ? set : withoutGrants(set), in: store, group) { kept += 1 }
-                    // Who is signed out here before the leave has come to its end does not come back with it.
+                    // An account that is signed out here before the leave has ended does not come back with it.
                     try membership.noteTaken(set.account.id, of: group)
                 }
             }
@@ -136,8 +137,9 @@ package struct GroupMove: Sendable {
         return (kept, wasLast, departure)
     }
 
-    /// Keeps an account of the group that is left, in the place of this machine's copy of it: one record takes the place of the other,
-    /// and at no moment is there none. Where another cluster answers the copy is all that there is.
+    /// Keeps an account of the group that is left, in the place of this machine's copy of it: one record takes the
+    /// place of the other, and at no moment is there none. If another cluster answers, the copy is all that there
+    /// is.
     ///
     /// - Returns: whether it was not kept yet: an earlier run may have ended when it was, and not yet noted.
     private func keep(
@@ -161,7 +163,8 @@ package struct GroupMove: Sendable {
         // Nothing leads to what the keyring has: the record is that of the copy.
         case .unlisted(let failure): throw failure
         case .journaled(let failure):
-            // What nobody could open is not kept. The cluster has it still, and only here it would lead nowhere.
+            // A token set that no process could open is not kept. The cluster has it still, and only here it would
+            // lead nowhere.
             try accounts.machine.journal.remove(set.account.id, in: group)
             throw CredentialError(
                 failure.code,
@@ -192,7 +195,8 @@ package struct GroupMove: Sendable {
         return (host, own.count)
     }
 
-    /// Drops this machine's copies of what the cluster has. What an earlier run has kept here may have been refreshed since.
+    /// Drops this machine's copies of what the cluster has. An account that an earlier run has kept here may have
+    /// been refreshed since.
     private func dropCopies(of group: KeychainGroup) throws(CredentialError) {
         for id in try accounts.records.index(of: group, .ids).ids { try dropCopy(of: id, in: group) }
     }
@@ -204,8 +208,8 @@ package struct GroupMove: Sendable {
         }
     }
 
-    /// Puts sign-ins of known accounts into the cluster that it did not take when they came. What it does not take now, either,
-    /// waits on.
+    /// Puts sign-ins of known accounts into the cluster that it did not take when they came. A sign-in that the
+    /// cluster does not accept now, either, keeps waiting.
     private func takeUpLogins(_ group: KeychainGroup) throws(CredentialError) {
         for id in try accounts.repository.accountsOfWaitingLogins(in: group) {
             guard let lock = try accounts.locks.tryLock(id, in: group) else { continue }

@@ -1,24 +1,25 @@
 /// Gives the encrypted file of a group another key, and has everything sealed with it that the one before has sealed.
 ///
-/// The file keeps a key that was replaced until nothing names it any more: no record, and no first sign-in that waits in the
-/// journal. That is looked at when all was sealed again, and everybody has written who had sealed before
-/// (``TokenSetRepository/lockOfSeals``), so that nobody is about to write what a forgotten key has sealed. Whatever cannot be
-/// read may name any key, and then none is forgotten. A key too many costs nothing but the secrecy of what it has sealed.
+/// The file keeps a key that was replaced until nothing names it any more: no record, and no first sign-in that
+/// waits in the journal. That is looked at when all was sealed again, and everybody has written who had sealed
+/// before (``TokenSetRepository/lockOfSeals``), so that nobody is about to write what a forgotten key has sealed. A
+/// record that cannot be read may name any key, and then no key is forgotten. A key too many costs nothing but the
+/// secrecy of what it has sealed.
 package struct KeyReplacement: Sendable {
-    /// What it works on.
+    /// The account services that it uses.
     let accounts: AccountServices
 
-    /// What came of it.
+    /// The result of a replacement.
     package struct Outcome: Sendable {
-        /// What opens the file.
+        /// The key that opens the file.
         package var opener: Opener
-        /// What went wrong; `nil` where all is done.
+        /// The error; `nil` if all is done.
         package var failure: CredentialError?
     }
 
-    /// What opens the file of a group.
+    /// The key that opens the file of a group.
     package enum Opener: Sendable {
-        /// What opened it before.
+        /// The key that opened it before.
         case before
         /// The new key.
         case new
@@ -72,7 +73,8 @@ package struct KeyReplacement: Sendable {
         return Outcome(opener: .new)
     }
 
-    /// What opens a file whose key was about to be replaced when something went wrong: that may have been behind the write.
+    /// Returns the key that opens a file if an error occurred while its key was about to be replaced: the error may
+    /// have come after the write.
     private func opener(of group: KeychainGroup, before key: String?) -> Opener {
         do throws(CredentialError) {
             return try accounts.stores.vault().currentKey(of: group) == key ? .before : .new
@@ -96,7 +98,7 @@ package struct KeyReplacement: Sendable {
         for _ in 0..<Self.rounds {
             let failure = try renew(group)
             let kept = try forget(group)
-            // Whoever has an account for long has it still.
+            // An account that another process has held for long is still held.
             if let failure { throw failure }
             if kept == 0 { return }
         }
@@ -126,8 +128,8 @@ package struct KeyReplacement: Sendable {
     ///
     /// - Returns: how many keys are kept that were replaced.
     private func forget(_ group: KeychainGroup) throws(CredentialError) -> Int {
-        // Whoever has sealed before this moment has written it; whoever seals from here on reads first which key is the current
-        // one. So nobody waits for the look at all accounts.
+        // A process that sealed a token set before this moment has written it; a process that seals from here on
+        // first reads which key is the current one. So nobody waits for the look at all accounts.
         do throws(CredentialError) {
             let seals = try accounts.locks.lock(
                 TokenSetRepository.lockOfSeals, in: group, seconds: TokenSetRepository.sealPatience)
@@ -152,8 +154,8 @@ package struct KeyReplacement: Sendable {
     ) throws(CredentialError) -> [(id: String, key: String)] {
         var found: [(id: String, key: String)] = []
         var damaged: [CredentialError] = []
-        // What is on its way from the journal into a record stands in one of both, whichever is read first: it is written there
-        // before it is removed here.
+        // A token set on its way from the journal into a record is in one of the two, whichever is read first: it
+        // is written to the record before it is removed from the journal.
         try accounts.machine.journal.eachRecord(in: group) { (id, bytes) throws(CredentialError) in
             do throws(CredentialError) {
                 if let sealed = try Self.kept(bytes, of: id, in: group), try isOpenable(sealed, of: id, in: group) {
@@ -186,19 +188,20 @@ package struct KeyReplacement: Sendable {
         }
     }
 
-    /// What a record has sealed with a key of this machine.
+    /// Returns the token set that a record has sealed with a key of this machine.
     private static func sealed(_ record: AccountRecord) -> SealedTokenSet? {
         record.account.store == .etcd ? nil : record.sealed
     }
 
-    /// What of that the journal has; `nil` for what the token set of an account opens.
+    /// Returns the token set that a journal entry has sealed in that way; `nil` for an entry that the token set of
+    /// an account opens.
     ///
     /// - Throws: ``ErrorCode/unsupported`` for what a newer version has written.
     private static func kept(
         _ bytes: [UInt8], of id: String, in group: KeychainGroup
     ) throws(CredentialError) -> SealedTokenSet? {
         do throws(CredentialError) { return sealed(try AccountRecord(bytes, of: id, in: group)) } catch {
-            // What is no record, or damaged, nobody can read by any key.
+            // No key can read an entry that is damaged or is no record.
             guard error.code == .unsupported else { return nil }
             throw error
         }

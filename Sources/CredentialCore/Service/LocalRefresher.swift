@@ -2,7 +2,7 @@
 ///
 /// The store is opened and read before anything is sent: one that does not open then costs no refresh token.
 package struct LocalRefresher: TokenRefresher {
-    /// What it works on.
+    /// The account services that it uses.
     let accounts: AccountServices
 
     private var operation: RefreshOperation { RefreshOperation(accounts: accounts) }
@@ -61,7 +61,8 @@ package struct LocalRefresher: TokenRefresher {
             accounts.repository.releaseReserve(for: set, in: request.group)
             throw error
         }
-        // What stands in a cluster may wait for the answer that this host has journaled: that is looked at first.
+        // A grant in a cluster may wait for the answer that this host has journaled: the journaled answer is
+        // checked first.
         guard account.store == .etcd || !accounts.repository.isUsed(grant)
         else {
             accounts.repository.releaseReserve(for: set, in: request.group)
@@ -98,8 +99,8 @@ package struct LocalRefresher: TokenRefresher {
         CredentialError(.temporary, "another process has changed \(account.id) meanwhile", hint: "try again")
     }
 
-    /// That a grant cannot be refreshed. Where it never could, the same sign-in would end as soon: the hint says what to
-    /// change first.
+    /// That a grant cannot be refreshed. If it never could be refreshed, the same sign-in would end as soon: the
+    /// hint says what to change first.
     private func withoutRefresh(
         _ grant: Grant, _ request: TokenService.Request
     ) throws(CredentialError) -> CredentialError {

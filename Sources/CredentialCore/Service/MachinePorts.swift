@@ -37,7 +37,7 @@ package struct MachinePorts: Sendable {
     package var tokenCache: any AccessTokenCache
     /// The state of files, which says how long what is cached holds.
     package var fileStates: any FileStates
-    /// What providers publish, kept from one call to the next.
+    /// The documents that providers publish, kept from one call to the next.
     package var metadataCache: any MetadataCache
     /// The stores, opened as a policy says.
     package var stores: @Sendable (AccountPolicy) -> any SecretStores
@@ -130,12 +130,12 @@ package struct MachinePorts: Sendable {
         SecretReader(environment: environment, files: typeFiles, programs: programs, timeout: timeout)
     }
 
-    /// Where the user keeps the passphrase of the encrypted file.
+    /// The place in which the user keeps the passphrase of the encrypted file.
     package var passphrase: PassphraseSource {
         PassphraseSource(environment: environment, files: typeFiles, programs: programs)
     }
 
-    /// What `config.json` says; nothing where there is none.
+    /// Returns the settings of `config.json`; no settings if the file does not exist.
     ///
     /// - Throws: ``ErrorCode/configuration``, naming the key; ``ErrorCode/inputOutput``.
     package func configuration() throws(CredentialError) -> ProductConfiguration {

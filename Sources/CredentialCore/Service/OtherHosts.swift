@@ -1,7 +1,7 @@
 import Synchronization
 
-/// What other hosts do in the shared groups that somebody watches: it comes with the events of this host. Each group is
-/// followed on a thread of its own, until ``stop()``.
+/// The changes of other hosts in the shared groups that are watched: they come with the events of this host. Each
+/// group is followed on a thread of its own, until ``stop()``.
 package final class OtherHosts: Sendable {
     private let accounts: AccountServices
     private let start: @Sendable (@escaping @Sendable () -> Void) throws(CredentialError) -> Void
@@ -63,7 +63,7 @@ package final class OtherHosts: Sendable {
         let following = GroupFollowing(
             isWanted: { [self] in state.withLock { !$0.isStopped } },
             alone: { id, body in
-                // Where locks do not work, nothing is refreshed here that could be in the way.
+                // If locks do not work, this host does no refresh that could be in the way.
                 let lock: (any HeldLock)?
                 do throws(CredentialError) {
                     guard let free = try locks.tryLock(id, in: group) else { return false }

@@ -1,6 +1,7 @@
-/// Changes the user's own definitions. What a store keeps of a type's client follows its definition, whoever changes that.
+/// Changes the user's own definitions. Secrets that a store keeps of a type's client follow its definition,
+/// regardless of the program that changes it.
 package struct OwnDefinitions: Sendable {
-    /// What it works on.
+    /// The account services that it uses.
     let accounts: AccountServices
 
     private var catalog: AccountTypeCatalog { accounts.machine.catalog }
@@ -205,7 +206,7 @@ package struct OwnDefinitions: Sendable {
         }
     }
 
-    /// What people see in their keyring's own program.
+    /// Returns the name that users see in their keyring's own program.
     private static func shown(_ kind: SecretItem.Kind) -> String {
         switch kind {
         case .clientSecret: "client secret"

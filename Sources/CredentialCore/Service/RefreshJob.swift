@@ -4,7 +4,7 @@ struct RefreshJob: Sendable {
     var group: KeychainGroup
     /// The type the token is asked for under.
     var type: AccountType
-    /// What the token is wanted for.
+    /// The key of the request that the token is for.
     var key: TokenRequestKey
     /// The scopes in the order written.
     var scope: [String]
@@ -31,13 +31,13 @@ struct RefreshJob: Sendable {
     }
 }
 
-/// What a refresh gave, persisted already.
+/// The result of a refresh, persisted already.
 struct RefreshOutcome: Sendable {
     /// The new token.
     var token: AccessToken
     /// The newest id token of its policy.
     var idToken: Secret?
-    /// What the user should know.
+    /// The warnings for the user.
     var warnings: [Message]
     /// Whether it was refreshed here; else another host had.
     var refreshed = true

@@ -26,7 +26,7 @@ extension RefreshOperation {
             takesOver: takesOver,
             patience: max(0, min(accounts.lockWait, AccountServices.sharedLockWait) - Int(clamping: waited)),
             hint: "once no host can be at it any more: \(takingOver)",
-            // What another host has had meanwhile is as new as a refresh of our own.
+            // A token that another host has obtained meanwhile is as new as one from our own refresh.
             isFresh: { [clock = accounts.clock] set in
                 guard let token = set.accessToken(for: job.key), token != seen else { return false }
                 return Freshness().allows(token, now: clock.now)
@@ -50,7 +50,8 @@ extension RefreshOperation {
                 // Some adapters send by themselves.
                 do throws(CredentialError) { try check.run() } catch { return .unsent(error) }
                 // The watch stands behind the check, so that a request which that refuses counts as not sent.
-                var context = accounts.adapterContext(of: job.type, over: CheckedTransport(base: watch, check: check))
+                var context = accounts.adapterContext(
+                    of: job.type, over: CheckedTransport(base: watch, check: check))
                 context.saveFirst = { (finding) throws(CredentialError) in told.withLock { $0.finding = finding } }
                 do throws(CredentialError) {
                     var issued = try adapter.refresh(request, in: context)
@@ -141,7 +142,7 @@ extension RefreshOperation {
             hint: "to see whether this host's clock is right: credmgr doctor --online")
     }
 
-    /// What became known while the provider was asked.
+    /// The facts that became known while the provider was asked.
     private struct Told {
         var issued: (IssuedTokens, Grant)?
         var wasRefused = false

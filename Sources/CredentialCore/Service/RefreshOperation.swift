@@ -2,7 +2,7 @@ import Synchronization
 
 /// One refresh: ask the adapter, persist, tell. Runs under the account's lock.
 package struct RefreshOperation: Sendable {
-    /// What it works on.
+    /// The account services that it uses.
     let accounts: AccountServices
 
     /// Refreshes and persists. The caller holds the account's lock since before it read the job's token set.

@@ -84,7 +84,7 @@ package enum RefreshWire {
         return JSONValue.object(object).bytes()
     }
 
-    /// What the worker has noted for `--verbose`.
+    /// Returns the notes of the worker for `--verbose`.
     package static func notes(in bytes: [UInt8]) -> [String] {
         (try? JSONValue.parse(bytes, limits: .ownFile))?.object.flatMap { strings($0["notes"]) } ?? []
     }

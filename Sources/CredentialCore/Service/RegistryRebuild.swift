@@ -1,22 +1,23 @@
 /// Takes accounts up from the token sets in the stores, which carry their accounts' facts: those whose records are lost,
 /// and those that an older version of this program has kept in one file.
 ///
-/// What only the record knew is lost with it: which account is the default, and labels given after the last change of the
-/// tokens.
+/// Facts that only the record had are lost with it: which account is the default, and labels given after the last
+/// change of the tokens.
 package struct RegistryRebuild: Sendable {
-    /// What it works on.
+    /// The account services that it uses.
     let accounts: AccountServices
 
     private var stores: any SecretStores { accounts.stores }
     private var records: any AccountRecords { accounts.records }
 
-    /// What the stores hold of a group.
+    /// The contents of the stores for a group.
     package struct Inventory: Sendable {
         /// The token sets by account and store: each account's facts, and the generation.
         package var copies: [String: [StoreKind: (account: Account, generation: Int64)]] = [:]
         /// The ids whose secrets in the encrypted file are not in a record, but where older versions had them.
         package var older: Set<String> = []
-        /// What holds no token set that this program can read: the ids, and why. What is not damaged is of a newer version.
+        /// The entries without a token set that this program can read: their IDs, and the reasons. An entry that is
+        /// not damaged is of a newer version.
         package var unusable: [(store: StoreKind, id: String, error: CredentialError)] = []
         /// The stores that could not be asked, and why.
         package var unread: [(store: StoreKind, error: CredentialError)] = []
@@ -108,10 +109,11 @@ package struct RegistryRebuild: Sendable {
 
     private static let looks = 8
 
-    /// Sets a record aside that cannot be read. What takes its place has the account's id, its names, and whether it is the default:
-    /// from the newest generation beside it that can still be used, or taken up from the stores where one of them has its token set; else by what the index knows of it, as an account that has to sign
-    /// in again. Without one, another account would be the only one, or the name another's. The caller holds the account's lock, and
-    /// has seen since that the record cannot be read.
+    /// Sets a record aside that cannot be read. The record in its place has the account's id, its names, and
+    /// whether it is the default: from the newest generation beside it that can still be used, or taken up from the
+    /// stores where one of them has its token set; else by what the index knows of it, as an account that has to
+    /// sign in again. Without one, another account would be the only one, or the name another's. The caller holds
+    /// the account's lock, and has seen since that the record cannot be read.
     ///
     /// - Parameters:
     ///   - adapter: which adapter an account type has.
@@ -209,7 +211,7 @@ package struct RegistryRebuild: Sendable {
     ///
     /// - Returns: the account that was added.
     private func takeUp(_ id: String, _ group: KeychainGroup) throws(CredentialError) -> Account? {
-        // Whoever signs out removes the secrets first; whoever signs in writes the record last.
+        // A sign-out removes the secrets first; a sign-in writes the record last.
         guard try records.read(id, in: group) == nil else { return nil }
         let inventory = inventory(of: id, in: group)
         guard let account = inventory.accounts.first(where: { $0.id == id }) else { return nil }

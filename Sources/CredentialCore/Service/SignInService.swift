@@ -1,15 +1,15 @@
 /// Turns a finished sign-in into an account: a new one, or a known one refreshed.
 package struct SignInService: Sendable {
-    /// What it works on.
+    /// The account services that it uses.
     let accounts: AccountServices
 
-    /// What became of a sign-in.
+    /// The outcome of a sign-in.
     package struct Outcome: Sendable {
         /// The account.
         package let account: Account
         /// Whether it is new.
         package let isNew: Bool
-        /// What the user should know.
+        /// The warnings for the user.
         package let warnings: [Message]
         /// Facts worth knowing that need no action.
         package var notes: [Message] = []
@@ -35,7 +35,7 @@ package struct SignInService: Sendable {
         for person: ExpectedPerson? = nil, again: LoginCommandLine? = nil
     ) throws(CredentialError) -> Outcome {
         releaseRoom(in: group)
-        // What the group shares is kept where the group is.
+        // Accounts of a shared group are kept in the group's cluster.
         let store = try accounts.machine.sharing.isShared(group) ? .etcd : store
         try person?.check(result.identity, of: type, registration, in: group, again: again)
         accounts.repository.finishSignIns(in: group, locks: accounts.locks)
@@ -72,7 +72,8 @@ package struct SignInService: Sendable {
         var newcomers: (any HeldLock)?
         defer { newcomers?.release() }
         if known == nil {
-            // Two first sign-ins of one person may meet. Who comes second looks again, and finds the other's account.
+            // Two first sign-ins of one person may meet. The second sign-in looks again, and finds the account of
+            // the first.
             do throws(CredentialError) {
                 newcomers = try accounts.lock(TokenSetRepository.lockOfNewcomers, in: group)
             } catch {
@@ -99,7 +100,7 @@ package struct SignInService: Sendable {
         defer { lock.release() }
 
         var set = TokenSet(account: account, journalKey: accounts.machine.random.bytes(32))
-        // What its record calls it until now; `nil` where there is none that can be read.
+        // The names in its record until now; `nil` if no record can be read.
         var recorded: Account.Names?
         if isNew, let former {
             // Its person has come back: a new record takes the place of the one that cannot be read.
@@ -114,7 +115,7 @@ package struct SignInService: Sendable {
                 set = stored
                 recorded = record.account.names
             } else {
-                // What is damaged is replaced, whatever it was.
+                // A damaged token set is replaced, whatever it was.
                 set.generation = record.sealed?.generation ?? 0
             }
         }
@@ -130,7 +131,7 @@ package struct SignInService: Sendable {
         account.username = result.identity.username ?? account.username
         account.displayName = result.identity.displayName ?? account.displayName
         account.formerRegistration = nil
-        // What stands in one file changes at once.
+        // Data in a single file changes at once.
         account.formerNames = account.store == .secretService && recorded != account.names ? recorded : nil
         account.policies = set.grants.keys.filter { !$0.isEmpty }.sorted()
         account.noteFlow(result.tokens.grant.flow, of: policy, under: type)
@@ -146,13 +147,13 @@ package struct SignInService: Sendable {
             account.refreshExpiresAt = result.tokens.grant.refreshExpiresAt
             account.endsWithToken = result.tokens.endWithToken
         }
-        // What is so from the beginning is no news.
+        // An ending that is known from the beginning is no news.
         _ = account.noteEnding(now: now)
         account.updatedAt = now
         set.account = account
 
         if isNew, former == nil { try choose(&set.account, in: group) }
-        // Who wants one account more gets it, however long it has to wait.
+        // A user who requests another account gets it, however long it has to wait.
         let signIn = isNew && forceNew ? nil : policy
         guard let warnings = try save(&set, signIn, isNew: isNew, in: group) else { return nil }
         account = set.account
@@ -239,8 +240,9 @@ package struct SignInService: Sendable {
         case .stored: return []
         case .unlisted(let failure): return ["the account's record was not updated: \(failure)"]
         case .journaled(let failure):
-            // What a person has refused their keyring is not kept elsewhere, nor is what nobody could open. The keyring
-            // may have taken it all the same: where it cannot be removed now, the journal leads the next sign-in there.
+            // If the user refuses the keyring's prompt, or no user can unlock the keyring, the token set is not
+            // kept in another store. The keyring may have taken it all the same: where it cannot be removed now,
+            // the journal leads the next sign-in there.
             if isNew, account.store == .secretService {
                 _ = try? accounts.repository.remove(account, in: group)
                 throw failure

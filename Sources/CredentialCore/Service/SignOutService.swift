@@ -1,6 +1,6 @@
 /// Forgets accounts: their secrets first, then their records, so that no secret is left without one.
 package struct SignOutService: Sendable {
-    /// What it works on.
+    /// The account services that it uses.
     let accounts: AccountServices
 
     /// Forgets an account, or one policy of it.

@@ -5,10 +5,10 @@
 /// to remove. The copy has the generation of the original: should the record be lost too, the higher generation counts,
 /// and equal ones are the same.
 package struct StoreMigration: Sendable {
-    /// What it works on.
+    /// The account services that it uses.
     let accounts: AccountServices
 
-    /// What became of an account.
+    /// The outcome for an account.
     package enum Outcome: Sendable {
         /// Its secrets are in the target, and nowhere else.
         case moved
@@ -54,8 +54,8 @@ package struct StoreMigration: Sendable {
         }
     }
 
-    /// Moves a secret of a type. Where both stores have one, the Secret Service's is the one in use, and it stays
-    /// the one that counts.
+    /// Moves a secret of a type. If both stores have one, the Secret Service's secret is in use and keeps
+    /// precedence.
     ///
     /// - Returns: whether there was anything to move.
     /// - Throws: the errors of the stores.

@@ -54,7 +54,7 @@ package struct WorkerRefresher: TokenRefresher {
         return try RefreshWire.decodeAnswer(answer)
     }
 
-    /// Who answers a refresh, for people.
+    /// Returns the name of the host that answers a refresh, for messages.
     private static func place(of type: AccountType) -> Message {
         let address = type.endpoints[.token] ?? type.issuer ?? type.authority
         guard let host = address.flatMap({ WebAddress($0)?.host }) else {

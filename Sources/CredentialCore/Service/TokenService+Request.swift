@@ -1,7 +1,7 @@
 package import StrictJSON
 
 extension TokenService {
-    /// What is asked for.
+    /// A request for a token.
     package struct Request: Sendable {
         /// The keychain group of the account.
         package var group: KeychainGroup
@@ -9,16 +9,16 @@ extension TokenService {
         package var account: Account
         /// The type it is asked for under.
         package var type: AccountType
-        /// What the token is wanted for.
+        /// The key of the request that the token is for.
         package var key: TokenRequestKey
         /// The scopes in the order written.
         package var scope: [String]
-        /// What a sign-in has to ask for, so that it covers this token: the type's scopes and those wanted beside them;
-        /// empty where the type's own will do.
+        /// The scopes that a sign-in has to request to cover this token: the type's scopes and those wanted beside
+        /// them; empty if the type's own scopes are enough.
         package var loginScope: [String] = []
         /// By which flow the policy was signed in, where its grant has been read.
         package var flow: SignInFlow?
-        /// What the token to exchange for it is (RFC 8693); `nil` to have it by a refresh.
+        /// The token to exchange for it (RFC 8693); `nil` to obtain it by a refresh.
         package var subject: (key: TokenRequestKey, scope: [String])?
         /// How long it must still be valid.
         package var freshness: Freshness
@@ -29,7 +29,8 @@ extension TokenService {
         /// For how many seconds was waited so far, for a peer on this host or for nodes of a cluster: other hosts, and nodes, are
         /// waited for so much less.
         package var waited: Int64 = 0
-        /// What the caller has read of the account in its cluster, as ``GroupSharing/handOver(_:of:)`` gave it.
+        /// The data of the account that the caller has read in its cluster, as ``GroupSharing/handOver(_:of:)``
+        /// returned it.
         package var handed: JSONObject?
 
         /// Makes a request.
@@ -55,7 +56,7 @@ extension TokenService {
         package var idToken: Secret?
         /// Whether it was refreshed for this request.
         package var refreshed: Bool
-        /// What the user should know.
+        /// The warnings for the user.
         package var warnings: [Message]
         /// Why it was not refreshed although it lives shorter than asked for; the warnings tell of it, too.
         package var failure: CredentialError?
@@ -87,7 +88,7 @@ extension TokenService.Request {
         guard !forceRefresh, !freshness.isDemanded, !error.isFinal else { return false }
         return switch error.code {
         case .storeLocked, .interrupted, .cancelled, .validationFailed: false
-        // Who may not use a cluster any more gets nothing more of it.
+        // A host that may not use a cluster any more gets no more tokens of it.
         case .storeUnavailable, .storeDamaged, .denied: account.store != .etcd || error.isUnreached
         default: true
         }

@@ -1,14 +1,14 @@
 /// Gives valid access tokens: from the store while they are fresh, else by exactly one refresh.
 ///
 /// The order of things is the product's promise: lock the account, read the store again, refresh, persist, and only
-/// then give the token out. Nothing is refreshed without the lock. Where a peer holds the lock, a token that is still
-/// good is given at once; only who needs a new one waits.
+/// then give the token out. Nothing is refreshed without the lock. If a peer holds the lock, a token that is still
+/// valid is given at once; only a caller that needs a new token waits.
 ///
 /// The cache is filled under the lock only: a sign-out, which holds it too, then leaves nothing behind.
 package struct TokenService: Sendable {
-    /// What it works on.
+    /// The account services that it uses.
     let accounts: AccountServices
-    /// Who refreshes.
+    /// The implementation that refreshes.
     let refresher: any TokenRefresher
 
     /// Gives a token.
@@ -18,7 +18,8 @@ package struct TokenService: Sendable {
     ///   ``ErrorCode/lockTimeout`` when trying again may help; the errors of the store.
     package func token(_ request: Request, waits: Bool = true) throws(CredentialError) -> Answer {
         var request = request
-        // Who says that nobody is at it any more wants that settled, whatever is still valid.
+        // A user who says that no host is at work any more wants the refresh settled, even if a token is still
+        // valid.
         if request.takesOver, !request.forceRefresh {
             request.forceRefresh = try accounts.machine.sharing.isUnfinished(request.account.id, in: request.group)
         }
@@ -27,7 +28,7 @@ package struct TokenService: Sendable {
         do throws(CredentialError) {
             free = try accounts.locks.tryLock(request.account.id, in: request.group)
         } catch {
-            // Nothing is refreshed where locks do not work. What is fresh needs none.
+            // Nothing is refreshed where locks do not work. A fresh token needs no lock.
             guard !request.forceRefresh, let set = try? read(request),
                 let answer = request.fresh(in: set, now: accounts.clock.now)
             else { throw error }
@@ -35,7 +36,7 @@ package struct TokenService: Sendable {
         }
         request.waited = accounts.machine.sharing.secondsLost
         if let free { return try answer(request, holding: free, sinceSeeing: nil) }
-        // A peer is at work. What is still good needs no waiting for it.
+        // A peer is at work. A token that is still valid does not have to wait for the peer.
         let seen = try read(request)
         if !request.forceRefresh, let answer = request.fresh(in: seen, now: accounts.clock.now) { return answer }
         guard waits else {
@@ -79,8 +80,8 @@ package struct TokenService: Sendable {
     }
 
     /// Whether it is clear without a look into the store that a new token is needed. Opening a keyring takes longer
-    /// than all else that is done here, and so does loading what opens a sealed record; the refresher, which may be another
-    /// process, does it anyway. Where a passphrase is needed that is done here first.
+    /// than all else that is done here, and so does loading what opens a sealed record; the refresher, which may be
+    /// another process, does it anyway. If a passphrase is needed, this process does it first.
     private func needsRefresh(_ request: Request) -> Bool {
         let end = request.account.expiresAt
         let hasEnded = end.map {
@@ -90,8 +91,8 @@ package struct TokenService: Sendable {
             && accounts.repository.isOpenToAll(request.account, in: request.group)
     }
 
-    /// What the store has for the request, read under the lock: a fresh token, or the one that a peer obtained while
-    /// this process waited for the lock, which is as new as a refresh of our own would be.
+    /// Returns the store's token for the request, read under the lock: a fresh token, or the one that a peer
+    /// obtained while this process waited for the lock. That one is as new as a refresh of our own would be.
     private func stored(_ request: Request, sinceSeeing seen: TokenSet?) throws(CredentialError) -> Answer? {
         guard let set = try accounts.repository.readToGive(request.account, in: request.group) else {
             return nil

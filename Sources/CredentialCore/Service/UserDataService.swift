@@ -1,7 +1,7 @@
 package import StrictJSON
 
-/// What programs keep of their own beside an account: in its token set, so that it moves, is exported and is forgotten
-/// with the account, and is as secret as its tokens.
+/// The data that programs keep of their own beside an account. It is in the token set, so it moves, is exported and
+/// is forgotten with the account, and is as secret as its tokens.
 package struct UserDataService: Sendable {
     /// The most that an account may carry, in bytes of JSON.
     package static let limit = 64 << 10
@@ -9,10 +9,10 @@ package struct UserDataService: Sendable {
     /// wait for a provider.
     private static let patience = 3
 
-    /// What it works on.
+    /// The account services that it uses.
     let accounts: AccountServices
 
-    /// What is kept; nothing for an account without any.
+    /// Returns the data that is kept; an empty object for an account without any.
     ///
     /// - Throws: the errors of the store.
     package func read(of account: Account, in group: KeychainGroup) throws(CredentialError) -> JSONObject {

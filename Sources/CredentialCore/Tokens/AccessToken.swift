@@ -1,6 +1,6 @@
 /// An access token and what is known of it.
 public struct AccessToken: Sendable, Hashable {
-    /// What was asked for.
+    /// The request that the token was issued for.
     public var key: TokenRequestKey
     /// The token.
     public var token: Secret

@@ -1,7 +1,7 @@
 /// Writes the fields of an entry of the cache one after the other. An entry is read by the program that wrote it, or
 /// not at all, so it needs no names; reading it is on the way of every cached token, where JSON would cost a tenth.
 package struct EntryWriter {
-    /// What was written.
+    /// The bytes that were written.
     package private(set) var bytes: [UInt8] = []
 
     /// Begins an entry.

@@ -79,12 +79,12 @@ package struct AnswerFiles: Sendable {
     /// Knows where things are.
     package init(dataFolder: String) { self.dataFolder = dataFolder }
 
-    /// What an account's token depends on: its record.
+    /// Returns the files that an account's token depends on: its record.
     package func record(of account: String, in group: String) -> [String] {
         ["\(folder(group))/accounts/\(account)"]
     }
 
-    /// What the choice of an account depends on: the group's names and defaults.
+    /// Returns the files that the choice of an account depends on: the group's names and defaults.
     package func choice(in group: String) -> [String] { ["\(folder(group))/index"] }
 
     private func folder(_ group: String) -> String { "\(dataFolder)/groups/\(group)" }

@@ -1,7 +1,7 @@
-/// What a token is wanted for, in the words of who asks; what is left out is filled in from the type.
+/// The requirements for a token, in the words of the caller; missing words are filled in from the type.
 ///
-/// Whatever asks for a token, the command, a helper, the library or the timer's `refresh`, makes its request here: two
-/// that mean the same then find the same token.
+/// Every caller that asks for a token (the command, a helper, the library or the timer's `refresh`) makes its
+/// request here. Two requests that mean the same then find the same token.
 package struct TokenDemand: Sendable {
     /// The policy, by alias or name; `nil` for the type's default.
     package var policy: String?

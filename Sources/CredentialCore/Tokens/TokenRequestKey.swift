@@ -1,4 +1,5 @@
-/// What shapes an access token, besides account and client: two requests with equal keys may share one token.
+/// The parameters that shape an access token, besides account and client: two requests with equal keys may share
+/// one token.
 public struct TokenRequestKey: Sendable, Hashable {
     /// The policy; empty where the provider has none.
     public var policy: String

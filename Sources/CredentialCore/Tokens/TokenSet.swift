@@ -16,11 +16,12 @@ public struct TokenSet: Sendable, Hashable {
     package var further: [FurtherGrant] = []
     /// Access tokens, the newest last; one per ``TokenRequestKey``.
     public var accessTokens: [AccessToken]
-    /// What programs keep of their own beside the account, kept through sign-ins and refreshes: NXOAuth2's `userData`.
+    /// The data that programs keep of their own beside the account, kept through sign-ins and refreshes: NXOAuth2's
+    /// `userData`.
     public var userData = JSONObject()
-    /// Where the grants of a shared group stand in their lines, by policy: which of two is the older one.
+    /// The positions of a shared group's grants in their lines, by policy: they show which of two grants is older.
     package var lines: [String: GrantLine] = [:]
-    /// What the sign-ins are known by that had to wait and were taken up, the newest last: none comes twice.
+    /// The identifiers of the sign-ins that had to wait and were taken up, the newest last: no sign-in comes twice.
     package var takenUp: [[UInt8]] = []
 
     /// Makes the record of a new account.
@@ -35,7 +36,7 @@ public struct TokenSet: Sendable, Hashable {
 
 /// A sign-in's refresh tokens, each in the place of the one before: a sign-in begins a line, a refresh is the next step in it.
 package struct GrantLine: Sendable, Hashable {
-    /// What tells it from every other: unpredictable bytes.
+    /// The ID that tells the line from every other: unpredictable bytes.
     package let id: [UInt8]
     /// How many refreshes there have been.
     package let step: Int64
@@ -60,7 +61,7 @@ package struct GrantLine: Sendable, Hashable {
     package func isOlder(than other: GrantLine) -> Bool { id == other.id && step < other.step }
 }
 
-/// What lets new access tokens be had without a person.
+/// A credential that obtains new access tokens without the user.
 public struct Grant: Sendable, Hashable {
     /// Random bytes in Base64url that identify the grant. A sign-in makes a new ID; `nil` for a grant of an earlier version.
     package var id: String?
@@ -92,7 +93,7 @@ public struct Grant: Sendable, Hashable {
     public var lostReason: String?
     /// Whether the provider has refused it in other words than those of RFC 6749, so that another try may succeed.
     package var isDoubtful = false
-    /// What the adapter wants to have back at the next refresh (endpoints pinned, tenant id, subject).
+    /// The state that the adapter gets back at the next refresh (endpoints pinned, tenant ID, subject).
     public var adapterState: JSONObject
 
     /// Makes a grant.

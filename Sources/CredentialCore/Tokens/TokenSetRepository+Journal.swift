@@ -130,9 +130,9 @@ extension TokenSetRepository {
         return merged
     }
 
-    /// What the journal calls the sign-ins of an account that wait. Each has a name of its own: who comes meanwhile, and needs no
-    /// lock for it, takes no other's place. A sign beside them, which comes first, tells that there are any: nobody else lists the
-    /// journal of all accounts.
+    /// Returns the journal's names for the waiting sign-ins of an account. Each has a name of its own: who comes
+    /// meanwhile, and needs no lock for it, takes no other's place. A sign beside them, which comes first, tells
+    /// that there are any: nobody else lists the journal of all accounts.
     func waitingLogins(of account: String, in group: KeychainGroup) throws(CredentialError) -> [String] {
         guard try journal.read(Self.loginPrefix + account, in: group) != nil else { return [] }
         return try logins(of: account, in: group)
@@ -161,7 +161,7 @@ extension TokenSetRepository {
         name.hasPrefix(loginPrefix) ? String(name.dropFirst(loginPrefix.count).prefix { $0 != "-" }) : nil
     }
 
-    /// What the journal has of the account of a token set, if that is a later generation.
+    /// Returns the token set that the journal has for the account of a token set, if its generation is later.
     func newer(
         _ record: [UInt8], than set: TokenSet, _ group: KeychainGroup
     ) throws(CredentialError) -> TokenSet? {

@@ -1,4 +1,4 @@
-// What becomes of a token set whose account is signed out.
+// The removal of a token set whose account is signed out.
 extension TokenSetRepository {
     /// Forgets an account: its token set first, then its record, so that no secret is left without one. The caller holds
     /// the account's lock.
@@ -27,7 +27,7 @@ extension TokenSetRepository {
             case .overtaken: current = try records.read(account.id, in: group)
             }
         }
-        // What opens it was in the token set, so what is left of it harms nobody.
+        // The key that opens it was in the token set, so the rest of it harms no user.
         do throws(CredentialError) { if isGeneration { try journal.remove(account.id, in: group) } } catch {
             return error
         }

@@ -1,4 +1,4 @@
-// Who seals and writes, beside those who replace the key (KeyReplacement).
+// The code that seals and writes, besides the code that replaces the key (KeyReplacement).
 extension TokenSetRepository {
     /// Seals a token set with the key that the group's file has now, and has it written to where it is found again.
     ///

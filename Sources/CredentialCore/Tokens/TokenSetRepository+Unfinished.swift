@@ -3,7 +3,7 @@ extension TokenSetRepository {
     /// store. The journal still has them.
     ///
     /// An account whose secrets are in the keyring, or in the journal itself, gets its record; what is of no use to
-    /// anybody goes. Whatever cannot be found out now is left to the next run.
+    /// anybody goes. An account whose state cannot be found out now is left to the next run.
     /// - Returns: whether one was finished.
     @discardableResult
     package func finishSignIns(in group: KeychainGroup, locks: any AccountLocks) -> Bool {
@@ -12,14 +12,14 @@ extension TokenSetRepository {
         else { return false }
         let known = Set(index.ids),
             unfinished = journaled.filter { !known.contains(Self.account(ofLogin: $0) ?? $0) }
-        // Whoever adds an account just now looks who there is.
+        // A process that is adding an account now looks at the existing accounts itself.
         guard !unfinished.isEmpty, let newcomers = try? locks.tryLock(Self.lockOfNewcomers, in: group) else {
             return false
         }
         defer { newcomers.release() }
         var isNewsThere = false
         for id in unfinished {
-            // Whoever holds the lock is still at it.
+            // The process that holds the lock is still at work.
             guard let lock = try? locks.tryLock(id, in: group) else { continue }
             defer { lock.release() }
             if (try? finishSignIn(id, in: group, locks)) == true { isNewsThere = true }
@@ -127,7 +127,7 @@ extension TokenSetRepository {
         _ login: TokenSet, in group: KeychainGroup, _ locks: any AccountLocks
     ) throws(CredentialError) -> Bool {
         let account = login.account
-        // Who wanted one account more has no mark.
+        // A sign-in for an additional account has no mark.
         guard !login.takenUp.isEmpty else { return false }
         try sharing.beginAdding(to: group)
         try sharing.catchUp(group, unlessWithin: 0)

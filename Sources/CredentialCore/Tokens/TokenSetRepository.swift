@@ -60,8 +60,9 @@ package struct TokenSetRepository: Sendable {
                 guard !isLocked, let now = try moved(record) else { return nil }
                 record = now
             } catch {
-                // What a migration moves away while it is read is an error of the store it was in: the other has it. And what is
-                // sealed anew while it is read may be opened by a key that was just forgotten.
+                // If a migration moves a token set away while it is read, the store that it was in reports an
+                // error: the other store has it. And what is sealed anew while it is read may be opened by a key
+                // that was just forgotten.
                 guard !isLocked, let now = try moved(record) else { throw error }
                 record = now
             }
@@ -149,7 +150,7 @@ package struct TokenSetRepository: Sendable {
         return set
     }
 
-    /// What the store of a record has, without the journal.
+    /// Returns the token set in the store of a record, without the journal.
     private func stored(_ record: AccountRecord) throws(CredentialError) -> TokenSet? {
         let id = record.account.id, group = record.group
         let bytes: [UInt8]
@@ -201,7 +202,7 @@ package struct TokenSetRepository: Sendable {
         if account.store == .secretService { try? stores.store(.secretService).begin() }
     }
 
-    /// What seals the token sets that stand in records of a store.
+    /// Returns the vault that seals the token sets in records of a store.
     func vault(_ store: StoreKind) throws(CredentialError) -> any TokenSetVault {
         store == .etcd ? sharing.vault : try stores.vault()
     }
@@ -217,8 +218,8 @@ package struct TokenSetRepository: Sendable {
         }
     }
 
-    /// What the keyring still has of an account whose record is lost, for whoever makes it a new one; the record has what other
-    /// stores had.
+    /// Returns the grants that the keyring still has of an account whose record is lost, for a caller that makes a
+    /// new record; the record had the grants of the other stores.
     ///
     /// - Throws: the errors of the keyring; ``ErrorCode/unsupported`` for what a newer version has written.
     package func grantsWithoutRecord(
@@ -270,8 +271,8 @@ package struct TokenSetRepository: Sendable {
                 return .overtaken(nil)
             }
         } catch {
-            // What a newer version has written stays. A store that cannot be read now will not take a write either; then the
-            // journal gets it.
+            // Data that a newer version has written stays. A store that cannot be read now will not take a write
+            // either; then the journal gets it.
             if error.code == .unsupported { throw error }
         }
         set.generation += 1
@@ -308,7 +309,7 @@ package struct TokenSetRepository: Sendable {
                 }
             } catch { journalFailure = error }
             guard let journalFailure else { return .journaled(error) }
-            // Who has replaced the key of the file for too long will have done so later.
+            // A process that takes too long to replace the key of the file will have finished later.
             throw CredentialError(
                 journalFailure.code == .lockTimeout ? .lockTimeout : .storeUnavailable,
                 "the new tokens of \(id) could not be kept: \(error)",
@@ -343,7 +344,7 @@ package struct TokenSetRepository: Sendable {
             ) { (sealed) throws(CredentialError) in try put(set, in: &record, sealed, isNew: before.generation == 0)
             }
             if case .stored = outcome, record.account.leftover == .secretService, before.account.leftover == nil {
-                // What cannot be removed now stays noted.
+                // A copy that cannot be removed now stays noted.
                 try? removeCopy(of: record.account, in: group)
             }
             return outcome
@@ -359,8 +360,8 @@ package struct TokenSetRepository: Sendable {
         }
     }
 
-    /// Writes the facts of a token set into its record, with what is sealed. What another store had of the account does not count
-    /// from then on, and in the same step.
+    /// Writes the facts of a token set into its record, with what is sealed. In the same step, the data of the
+    /// account in another store ceases to count.
     ///
     /// - Parameters:
     ///   - record: what was read; then what was written.
@@ -406,7 +407,8 @@ package struct TokenSetRepository: Sendable {
         }
     }
 
-    /// What has overtaken a writer; where it cannot be read, that it is there.
+    /// Returns the token set that has overtaken a writer; if it cannot be read, a token set that has only its
+    /// generation.
     private func newer(_ record: AccountRecord, _ generation: Int64) throws(CredentialError) -> TokenSet {
         do throws(CredentialError) { if let set = try stored(record) { return set } } catch {
             guard error.code == .storeDamaged || error.code == .storeLocked else { throw error }
@@ -420,7 +422,7 @@ package struct TokenSetRepository: Sendable {
         SecretItem(group: group, owner: id, kind: .tokenSet)
     }
 
-    /// What people see in their keyring's own program.
+    /// Returns the label that users see in their keyring's own program.
     func label(_ account: Account) -> String {
         let name = account.username ?? account.displayName ?? account.id
         return ForeignText.shown("credmgr: \(account.type) \(name)").split(separator: "/").joined(separator: "-")

@@ -1,8 +1,8 @@
 import StrictJSON
 
-/// What the record of an account says in clear of an access token: what it was asked for, as a number that tells no more
-/// than whether two are the same, and from when to when it is valid. A list of accounts then says which is due, and no
-/// secret is read for the others.
+/// The facts that the record of an account states in clear of an access token: its request, as a number that shows
+/// only whether two are the same, and the times between which it is valid. A list of accounts then says which is
+/// due, and no secret is read for the others.
 package struct TokenTimes: Sendable, Hashable {
     /// Stands for the token's key.
     package let mark: Int64
@@ -55,8 +55,8 @@ extension Account {
     /// The sign-ins it has grants of: one per policy, and the nameless one where the provider has none.
     package var signIns: [String] { policies.isEmpty ? [""] : policies }
 
-    /// Whether its record alone says that nothing of it is due: each token that `marks` stand for, and each other one
-    /// that has not ended, is valid for long enough. Where the record does not know, it may be due.
+    /// Whether its record alone says that nothing of it is due: each token that `marks` stand for, and each other
+    /// one that has not ended, is valid for long enough. If the record does not know, the account may be due.
     package func isFresh(for marks: [Int64], _ freshness: Freshness, now: Instant) -> Bool {
         guard let tokenTimes else { return false }
         let fresh = tokenTimes.filter { freshness.allows(from: $0.issuedAt, to: $0.expiresAt, now: now) }

@@ -26,7 +26,7 @@ package struct AccountArchive: Sendable, Equatable {
 
     /// A secret of a type's client.
     package struct TypeSecret: Sendable, Equatable {
-        /// Where it belongs.
+        /// The item that the secret belongs to.
         package var item: SecretItem
         /// The secret.
         package var text: Secret

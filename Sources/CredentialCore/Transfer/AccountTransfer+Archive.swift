@@ -1,5 +1,5 @@
 extension AccountTransfer {
-    /// Takes over what was exported on another machine. What is here already stays as it is.
+    /// Takes over what was exported on another machine. Data that is here already stays unchanged.
     ///
     /// - Parameters:
     ///   - store: where accounts are put.

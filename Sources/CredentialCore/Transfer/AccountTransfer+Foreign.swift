@@ -103,7 +103,8 @@ extension AccountTransfer {
         return try definition(name)
     }
 
-    /// What is said of a type that has the client id of a sign-in it does not fit: that of another provider's client.
+    /// Returns the error for a type that has the client ID of a sign-in it does not fit: the client ID of another
+    /// provider's client.
     private func namesake(_ type: AccountType, of signIn: ForeignSignIn, code: ErrorCode) -> CredentialError? {
         guard type.clientID == signIn.clientID, let owner = signIn.issuer ?? signIn.host,
             let provider = type.issuer ?? (try? registration(of: type))?.shownProvider

@@ -2,7 +2,7 @@ import StrictJSON
 
 /// Takes sign-ins over from files and puts them into one: what `accounts import`, `accounts export` and a program do.
 package struct AccountTransfer: Sendable {
-    /// What it works on.
+    /// The account services that it uses.
     package let accounts: AccountServices
     let group: KeychainGroup?
     let definition: @Sendable (_ name: String) throws(CredentialError) -> AccountType

@@ -2,7 +2,7 @@
 package struct ForeignSignIn: Sendable, Equatable {
     /// The program, for messages.
     package var program: String
-    /// What there is to take over.
+    /// The token to take over.
     package var token: ForeignToken
     /// The client it was issued to, where the file tells.
     package var clientID: String?
@@ -47,7 +47,7 @@ package struct ForeignFile: Sendable {
 public struct ForeignItem: Sendable {
     /// The attribute that it was asked for by.
     public let name: String
-    /// What is kept there.
+    /// The secret in the item.
     public let secret: Secret
 
     /// Makes an item.
@@ -57,7 +57,7 @@ public struct ForeignItem: Sendable {
     }
 }
 
-/// What another program obtained and this one takes over.
+/// The token that another program obtained and credmgr takes over.
 public enum ForeignToken: Sendable, Equatable {
     /// A refresh token; using it may end its use by the other program.
     case refresh(Secret)

@@ -126,7 +126,8 @@ package enum OnlineAccounts {
     }
 }
 
-/// What GLib prints of a variant of the type `a{sv}`: `{'refresh_token': <'1//x'>, 'expires_at': <int64 5>}`.
+/// The text that GLib prints of a variant of the type `a{sv}`: `{'refresh_token': <'1//x'>, 'expires_at': <int64
+/// 5>}`.
 package enum VariantText {
     /// Its members that are strings. Of anything that is not such a text there are none.
     package static func strings(in text: String) -> [String: String] {

@@ -10,7 +10,7 @@ package enum SealedArchive {
     private static let version: Int64 = 2
     /// scrypt's N = 2^17, r = 8, p = 1: 128 MiB and some tenths of a second (OWASP, Password Storage).
     private static let cost: (n: UInt64, r: UInt64, p: UInt64) = (1 << 17, 8, 1)
-    /// What a foreign document may ask for: no cheap guessing, and no more than 1 GiB of memory.
+    /// The cost that a foreign document may ask for: no cheap guessing, and no more than 1 GiB of memory.
     private static let costs: ClosedRange<UInt64> = 1 << 14...1 << 20
 
     /// Whether a document says that it is one of these.
@@ -83,7 +83,7 @@ package enum SealedArchive {
 
     // MARK: The header
 
-    /// What a document says beside what is sealed.
+    /// The members of a document beside the sealed text.
     private struct Header {
         let n: UInt64
         let salt: [UInt8]
@@ -125,7 +125,7 @@ package enum SealedArchive {
             return object
         }
 
-        /// What is authenticated with what is sealed: a line for each member, in this order.
+        /// The associated data of the cipher: a line for each member, in this order.
         var bytes: [UInt8] {
             let lines = [
                 format, String(version), Self.cipher, String(n), String(cost.r), String(cost.p),
@@ -134,7 +134,7 @@ package enum SealedArchive {
             return Array(lines.map { $0 + "\n" }.joined().utf8)
         }
 
-        /// What finds an accident before the passphrase is tried; anybody can make it.
+        /// A digest that finds an accident before the passphrase is tried; it needs no key.
         func digest(_ cryptography: any Cryptography) throws(CredentialError) -> [UInt8] {
             Array(try cryptography.sha256(bytes).prefix(16))
         }
@@ -157,7 +157,7 @@ package enum SealedArchive {
             length: Keys.size)
     }
 
-    /// What is made of a passphrase, each for one purpose.
+    /// The keys that are derived from a passphrase, each for one purpose.
     private struct Keys {
         /// Of the cipher; it seals once, as its salt is never used again, so the nonce is zero.
         let cipher: [UInt8]
@@ -178,7 +178,7 @@ package enum SealedArchive {
 
     // MARK: The first form
 
-    /// What version 1 has sealed. Its key is scrypt's output, and its context the document without `sealed`.
+    /// The plain text of version 1. Its key is scrypt's output, and its context the document without `sealed`.
     private static func openFirstForm(
         _ document: JSONObject, _ sealed: [UInt8], _ passphrase: Secret, _ cryptography: any Cryptography
     ) throws(CredentialError) -> [UInt8] {

@@ -39,7 +39,7 @@ extension Name {
                 .| isBetween("_", "_"))
     }
 
-    /// Where a word has letters, digits, `.`, `_` and `-`.
+    /// Marks the letters, digits, `.`, `_` and `-` in a word.
     private static func parts(of word: UInt64) -> UInt64 {
         Words.places(from: UInt8(ascii: "a"), to: UInt8(ascii: "z"), in: word)
             | Words.places(from: UInt8(ascii: "0"), to: UInt8(ascii: "9"), in: word)

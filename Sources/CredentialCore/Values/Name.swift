@@ -3,7 +3,7 @@
 ///
 /// It keeps a name usable as one path component and as one word of a shell.
 public enum Name {
-    /// What a name is of.
+    /// The kind of thing that a name is of.
     public enum Kind: Sendable {
         case accountType, keychainGroup, preset
     }

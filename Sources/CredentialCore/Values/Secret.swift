@@ -1,6 +1,6 @@
 /// A string that must not be shown: it prints, dumps and reflects as `[redacted]`.
 ///
-/// Only ``reveal()`` gives the text. What this cannot do is keep copies of a Swift string from staying in memory;
+/// Only ``reveal()`` gives the text. This type cannot keep copies of a Swift string from staying in memory;
 /// `docs/threat-model.md` says so.
 public struct Secret: Sendable, Hashable, CustomStringConvertible, CustomDebugStringConvertible {
     private let text: String

@@ -44,9 +44,9 @@ extension StoreKind {
     }
 }
 
-/// What protects the secrets of a store, in plain words.
+/// The protection of the secrets of a store, in plain words.
 public struct StoreProtection: Sendable, Equatable {
-    /// What opens the store.
+    /// The secret or program that opens the store.
     public let summary: Message
     /// Against whom that protects.
     public let protectsAgainst: Message

@@ -10,9 +10,9 @@ public struct WebAddress: Sendable, Hashable, CustomStringConvertible {
     public let port: UInt16?
     /// The path as written; may be empty.
     public let path: String
-    /// What stands after `?`, as written, without a fragment.
+    /// The text after `?`, as written, without a fragment.
     public let query: String?
-    /// What stands after `#`, as written.
+    /// The text after `#`, as written.
     public let fragment: String?
     /// The party that named it. It is no part of what the address is: two addresses of different authors are equal.
     public internal(set) var author = AddressAuthor.user

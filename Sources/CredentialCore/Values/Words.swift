@@ -87,14 +87,14 @@ enum Words {
     /// A word of eight times the same byte.
     static func repeating(_ byte: UInt8) -> UInt64 { UInt64(byte) &* 0x0101_0101_0101_0101 }
 
-    /// Where a word has the bytes of a pattern: the highest bit of each such byte is set, and no other.
+    /// Marks the bytes of a pattern in a word: the highest bit of each such byte is set, and no other.
     static func places(of pattern: UInt64, in word: UInt64) -> UInt64 {
         let low: UInt64 = 0x7F7F_7F7F_7F7F_7F7F
         let other = word ^ pattern
         return ~(((other & low) &+ low) | other | low)
     }
 
-    /// Where a word has ASCII characters from `first` to `last`, marked as by ``places(of:in:)``.
+    /// Marks the ASCII characters from `first` to `last` in a word, as ``places(of:in:)`` does.
     static func places(from first: UInt8, to last: UInt8, in word: UInt64) -> UInt64 {
         let high = repeating(0x80)
         let low = word & ~high
@@ -106,8 +106,8 @@ enum Words {
     static func first(_ places: UInt64) -> Int { places.trailingZeroBitCount / 8 }
 }
 
-/// A checksum against accidents. Whatever changes within one word of what was added is found for certain, other changes
-/// all but one of 2⁶⁴.
+/// A checksum against accidents. It finds every change within one word of the added data, and all but one of 2⁶⁴
+/// other changes.
 struct Checksum: Equatable {
     private var state: UInt64
 

@@ -27,7 +27,7 @@ extension AccountStore {
         return registry
     }
 
-    /// Where nobody is found and the cluster could not be asked, nobody knows whether there is one.
+    /// If no account is found and the cluster could not be asked, it is not known whether the account exists.
     private func checkAsked(_ group: KeychainGroup) throws(CredentialError) {
         if let failure = parts.machine.sharing.recentFailure(of: group) { throw failure }
     }
@@ -158,8 +158,8 @@ extension AccountStore {
         return grant
     }
 
-    /// What programs keep of their own beside an account: NXOAuth2's `userData`. Nothing where none is, or where it cannot
-    /// be read; then the options' `warn` is told why.
+    /// Returns the data that programs keep of their own beside an account: NXOAuth2's `userData`. Nothing where
+    /// none is, or where it cannot be read; then the options' `warn` is told why.
     public func userData(of account: Account) -> JSONObject {
         do throws(CredentialError) {
             let group = try group(of: account, under: try? type(named: account.type))
@@ -172,7 +172,7 @@ extension AccountStore {
 
     /// Keeps any JSON beside an account, 64 KiB at most, as secret as its tokens; in place of what was there.
     ///
-    /// The account's store has 3 seconds to read and 5 to write. Where the account is just being refreshed, that is waited
+    /// The account's store has 3 seconds to read and 5 to write. If the account is being refreshed, the call waits
     /// for 3 seconds.
     ///
     /// - Throws: ``CredentialCore/ErrorCode/usage`` for too much; ``CredentialCore/ErrorCode/noSuchAccount``;

@@ -3,9 +3,10 @@ import Platform
 import Synchronization
 
 extension AccountStore {
-    /// What happens to the accounts of the group, or of all groups, from now on, in whatever process: accounts added,
-    /// updated and removed, tokens refreshed and lost, sign-ins failed. No event holds a token. What other hosts do in a
-    /// shared group is among it; what they did while its cluster could not be reached comes when that is back.
+    /// Returns the events of the accounts of the group, or of all groups, from now on, in any process: accounts
+    /// added, updated and removed, tokens refreshed and lost, sign-ins failed. No event holds a token. Events of
+    /// other hosts in a shared group are included; events from the time when its cluster could not be reached come
+    /// when it is back.
     ///
     /// Each call gives a sequence of its own, which ends when its reader goes.
     ///

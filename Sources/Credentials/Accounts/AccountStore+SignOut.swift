@@ -7,8 +7,8 @@ extension AccountStore {
     ///   - account: the account.
     ///   - name: the account type it is asked for under; the account's own for `nil`.
     ///   - policy: only this policy's sign-in, by alias or name; the account goes with its last one.
-    ///   - revoking: whether the provider is asked to revoke the tokens first. Where it has no revocation that throws
-    ///     ``CredentialCore/ErrorCode/unsupported``, and nothing is forgotten.
+    ///   - revoking: whether the provider is asked to revoke the tokens first. If the provider has no revocation,
+    ///     the call throws ``CredentialCore/ErrorCode/unsupported``, and no account is forgotten.
     /// - Throws: ``CredentialCore/ErrorCode/noSuchAccount`` for one that was forgotten already; the errors of provider and
     ///   store. Then the account is as it was.
     public func signOut(
@@ -64,7 +64,7 @@ extension AccountStore {
     private func forget(
         _ account: Account, ofType name: String?, policy: String?, revoking: Bool
     ) throws(CredentialError) {
-        // Where nothing defines the type any more, the account can still be forgotten here.
+        // If no definition of the type exists any more, the account can still be forgotten here.
         let isNeeded = revoking || policy != nil || name != nil
         let type = isNeeded ? try self.type(name, of: account) : try? self.type(name, of: account)
         let adapter = try type.map { (type) throws(CredentialError) in try parts.machine.adapters.adapter(of: type)

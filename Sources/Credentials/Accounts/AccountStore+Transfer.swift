@@ -7,11 +7,11 @@ import StrictJSON
 public struct ImportedType: Sendable, Hashable {
     /// The type, configured.
     public let type: AccountType
-    /// What became of each key of the file, a line for each.
+    /// The result for each key of the file, one line each.
     public let report: [String]
 }
 
-/// What comes from files and goes into them, as `types import`, `accounts export` and `accounts import` have it.
+/// The import and export of files, as `types import`, `accounts export` and `accounts import` have it.
 extension AccountStore {
     /// Configures the account type that a file describes: `settings.plist` of the articles' apps in any of its forms, or a
     /// JSON definition.

@@ -2,7 +2,7 @@ import CredentialCore
 import OAuth
 
 extension AccountStore {
-    /// What a sign-in of this library is asked to be.
+    /// The parameters of a sign-in of this library.
     struct Wish: Sendable {
         var type: String
         var account: Account?

@@ -8,11 +8,11 @@ public struct PreparedAuthorization: Sendable, Hashable {
     public let url: String
     /// The `state` that the redirect will carry; ``AccountStore/cancel(_:)`` takes it.
     public let state: String
-    /// Where the provider will redirect to.
+    /// The URI that the provider will redirect to.
     public let redirectURI: String
 }
 
-/// Where a sign-in stands after a redirect.
+/// The state of a sign-in after a redirect.
 public enum SignInProgress: Sendable {
     /// Signed in; the account is kept.
     case signedIn(Account)
@@ -118,8 +118,8 @@ extension AccountStore {
         }
     }
 
-    /// Has the sign-in of this store that waits go on. What it waits for next is noted first: whoever brought this redirect
-    /// looks whether anybody waits, and is not to be faster than the task that does.
+    /// Has the sign-in of this store that waits go on. The next interaction to wait for is noted first: the caller
+    /// that brought this redirect checks whether a task waits, and must not be faster than that task.
     private func settle(_ waiter: Promise<SignInProgress>?, _ progress: SignInProgress) {
         guard let waiter else { return }
         guard case .continues(let next) = progress else {

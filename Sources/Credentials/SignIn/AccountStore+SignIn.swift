@@ -8,8 +8,8 @@ extension AccountStore {
     /// Signs a person in, all of it: opens the page, listens for the redirect on the loopback, obtains the tokens and keeps
     /// the account; in the browser it is shown what became of it.
     ///
-    /// Where the type's redirect URI is none that can be listened at, as a scheme of the program's own, the program hands
-    /// the redirect to ``handleRedirect(_:)``, and this call goes on.
+    /// If no listener can serve the type's redirect URI, such as one with a scheme of the program's own, the
+    /// program hands the redirect to ``handleRedirect(_:)``, and this call goes on.
     ///
     /// The account is bound to the type `name`, also if the person had signed in under another type of the same client.
     ///
@@ -22,8 +22,8 @@ extension AccountStore {
     ///   - prompt: what the provider asks.
     ///   - loginHint: whom the provider should offer first; the account's user name for `nil`.
     ///   - makingNew: whether a person who is known here gets another account, as `login --duplicate` gives.
-    ///   - interaction: opens the page; `nil` for the opener of the options, else the user's browser. Where it throws, the
-    ///     sign-in ends with that error.
+    ///   - interaction: opens the page; `nil` for the opener of the options, else the user's browser. If it throws,
+    ///     the sign-in ends with that error.
     /// - Throws: ``CredentialCore/ErrorCode/denied`` where somebody else has signed in than was expected;
     ///   ``CredentialCore/ErrorCode/cancelled`` as the person chose, or where the task was cancelled;
     ///   ``CredentialCore/ErrorCode/validationFailed`` for an answer that does not hold up;
@@ -90,7 +90,7 @@ extension AccountStore {
 
     // MARK: The course of a sign-in
 
-    /// Where a sign-in stands between two interactions.
+    /// The state of a sign-in between two interactions.
     private enum Stage: Sendable {
         case interaction(Interaction, pending: JSONObject)
         case signedIn(Account)
@@ -203,7 +203,7 @@ extension AccountStore {
                 return .signedIn(bound(outcome.account, to: plan.request.type))
             }
         } catch {
-            // What is wrong with the call or the type is no failed sign-in.
+            // An error in the call or in the type is no failed sign-in.
             if error.code.exitStatus != 2 || desk.hasAsked { plan.tell(error, on: parts.machine) }
             desk.show(title: plan.failureTitle, text: error.text)
             throw error
@@ -347,7 +347,7 @@ extension AccountStore {
 public struct DeviceCode: Sendable, Hashable {
     /// The code.
     public let userCode: String
-    /// Where to enter it.
+    /// The URI at which the user enters the code.
     public let verificationURI: String
     /// The same with the code in it, where the provider has that.
     public let completeURI: String?
@@ -356,7 +356,7 @@ public struct DeviceCode: Sendable, Hashable {
 }
 
 extension CredentialError {
-    /// What the program's own part of a sign-in ended with.
+    /// Creates the error for the end of the program's own part of a sign-in.
     fileprivate init(opening error: any Error) {
         if let error = error as? CredentialError {
             self = error
@@ -368,7 +368,7 @@ extension CredentialError {
     }
 }
 
-/// What a sign-in holds on to while it lasts: the listener, and the page that leads the browser there.
+/// The resources that a sign-in holds while it lasts: the listener, and the page that leads the browser there.
 final class SignInDesk: Sendable {
     private struct State {
         var receiver: (any RedirectReceiver)?
@@ -402,7 +402,7 @@ final class SignInDesk: Sendable {
         guard receiver != nil || page != nil else { return }
         let end: @Sendable () -> Void = {
             receiver?.stop()
-            // What cannot be removed now is removed by the next program that makes such a file.
+            // If the page cannot be removed now, the next program that makes such a file removes it.
             try? page?.remove()
         }
         do throws(CredentialError) { try DeadlineThread.start(end) } catch { end() }

@@ -1,8 +1,8 @@
 extension AccountStore {
-    /// What the provider asks a person at a sign-in: ADAL's `promptBehavior`, and any other value of `prompt` (OpenID
-    /// Connect Core §3.1.2.1).
+    /// The prompt of the provider to the user at a sign-in: ADAL's `promptBehavior`, and any other value of
+    /// `prompt` (OpenID Connect Core §3.1.2.1).
     public enum Prompt: Sendable, Hashable {
-        /// What is needed: nothing where the browser has a session. No `prompt` is sent.
+        /// The prompt that is needed: none if the browser has a session. No `prompt` is sent.
         case auto
         /// To sign in anew, whatever the browser remembers: `login`.
         case always

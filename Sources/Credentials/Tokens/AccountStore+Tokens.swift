@@ -80,7 +80,7 @@ extension AccountStore {
 
     // MARK: What is known of a token
 
-    /// What the provider says of an account's token (RFC 7662), `active` among it.
+    /// Returns the provider's introspection response for an account's token (RFC 7662), including `active`.
     ///
     /// - Throws: ``CredentialCore/ErrorCode/unsupported`` where the provider has no introspection; as
     ///   ``token(of:ofType:policy:scope:resource:audience:minimumValidity:forceRefresh:takesOver:interaction:)``.

@@ -7,7 +7,7 @@ struct AuthorizeEndpoint: Sendable {
     /// The cookie of a signed-in browser.
     static let sessionCookie = "x-ms-cpim-sso"
 
-    /// What the endpoints share.
+    /// The context that the endpoints share.
     let context: DemoContext
 
     /// Answers an authorization request: with a page, or a redirect.

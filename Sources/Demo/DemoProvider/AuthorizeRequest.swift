@@ -1,7 +1,7 @@
 import CredentialCore
 import LoopbackHTTP
 
-/// Where the answer to an authorization request goes.
+/// The destination of the response to an authorization request.
 struct RedirectTarget: Sendable {
     /// How the answer travels (`response_mode`).
     enum Mode: String, Sendable {
@@ -29,11 +29,11 @@ enum AuthorizeFailure: Error {
 
 /// A checked authorization request (RFC 6749 §4.1.1, RFC 7636 §4.3, OpenID Connect Core §3.1.2.1).
 struct AuthorizeRequest: Sendable {
-    /// Who asks.
+    /// The client that asks.
     var client: DemoClient
-    /// Where the answer goes.
+    /// The destination of the response.
     var target: RedirectTarget
-    /// What is asked for.
+    /// The requested scopes.
     var scopes: DemoScopes
     /// The `nonce` for the id token.
     var nonce: String?
@@ -41,7 +41,7 @@ struct AuthorizeRequest: Sendable {
     var challenge: DemoChallenge?
     /// The `prompt`; one that is known.
     var prompt: String?
-    /// Who is expected to sign in.
+    /// The user who is expected to sign in.
     var loginHint: String?
 
     /// Reads and checks the parameters.

@@ -5,12 +5,13 @@ import Synchronization
 
 /// The check of the to-do API that a bearer token (RFC 6750) is good: signature, audience, issuer, times, policy.
 struct BearerCheck: Sendable {
-    /// What the endpoints share.
+    /// The context that the endpoints share.
     let context: DemoContext
     /// The names the provider may be called by, with the port.
     let hosts: [String]
 
-    /// Whose list the token opens: the object id, else the subject. `nil` for a token that is not good.
+    /// Returns the owner of the list that the token opens: the object ID, else the subject. `nil` for a token that
+    /// is not good.
     func owner(_ request: ServerRequest) -> String? {
         guard let header = request.value(of: "authorization"), header.lowercased().hasPrefix("bearer ") else {
             return nil

@@ -8,7 +8,7 @@ import Synchronization
 /// `expire_tokens`, `revoke_refresh_tokens`, `sign_out_browsers` and `reset_counters` (true) and `delete_user` (an
 /// email address).
 struct ControlEndpoint: Sendable {
-    /// What the endpoints share.
+    /// The context that the endpoints share.
     let context: DemoContext
 
     /// Answers a request of the control interface.

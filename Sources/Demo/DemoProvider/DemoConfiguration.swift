@@ -1,7 +1,7 @@
 package import CredentialCore
 
-/// What the demo provider is: its tenant, policies, clients and users. What may change while it runs is in
-/// ``DemoSwitches``.
+/// The configuration of the demo provider: its tenant, policies, clients and users. Settings that may change while
+/// it runs are in ``DemoSwitches``.
 package struct DemoConfiguration: Sendable {
     /// The tenant's name in URLs.
     package var tenant = "exampleb2c.onmicrosoft.com"
@@ -13,7 +13,7 @@ package struct DemoConfiguration: Sendable {
     package var clients = DemoClient.standard
     /// The to-do API as a resource.
     package var api = DemoResource()
-    /// Who may sign in at the start; signing up adds more.
+    /// The users who may sign in at the start; signing up adds more.
     package var users = DemoUser.standard
     /// The ports to try; 0 is any free one.
     package var ports: [UInt16] = [0]
@@ -28,7 +28,7 @@ package struct DemoConfiguration: Sendable {
 
 /// A user flow (a "policy") of the demo tenant.
 package struct DemoPolicy: Sendable, Equatable {
-    /// What a policy does.
+    /// The function of a policy.
     package enum Kind: Sendable {
         /// Makes a new user.
         case signUp
@@ -46,7 +46,7 @@ package struct DemoPolicy: Sendable, Equatable {
 
     /// The name in its original case, as claims spell it. URLs may spell it in any case.
     package var name: String
-    /// What it does.
+    /// The function of the policy.
     package var kind: Kind
 
     /// Makes a policy.
@@ -80,7 +80,7 @@ package struct DemoClient: Sendable {
         self.redirectURIs = redirectURIs
     }
 
-    /// What a native application registers.
+    /// The redirect URIs that a native application registers.
     package static let nativeRedirects = [
         "http://localhost", "http://localhost/auth/openid/return", "http://127.0.0.1",
         "urn:ietf:wg:oauth:2.0:oob", "https://exampleb2c.b2clogin.com/oauth2/nativeclient",

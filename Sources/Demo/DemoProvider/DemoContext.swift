@@ -3,9 +3,9 @@ import LoopbackHTTP
 import StrictJSON
 import Synchronization
 
-/// What the endpoints share.
+/// The context that the endpoints share.
 final class DemoContext: Sendable {
-    /// What the provider is.
+    /// The configuration of the provider.
     let configuration: DemoConfiguration
     /// The signing keys; at least one.
     let keys: [DemoSigningKey]

@@ -1,6 +1,6 @@
 package import StrictJSON
 
-/// What the provider was asked, and what it noticed.
+/// The counts of the requests to the provider, and of the events that it noticed.
 package struct DemoCounters: Sendable, Equatable {
     /// Token requests, failed ones included.
     package var tokenRequests: Int64 = 0

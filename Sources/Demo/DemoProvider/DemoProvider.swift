@@ -56,7 +56,7 @@ package final class DemoProvider: Sendable {
         running?.stop()
     }
 
-    /// What was asked of the provider so far.
+    /// The counts of the requests to the provider so far.
     package var counters: DemoCounters { context.state.withLock { $0.counters } }
 
     /// The switches as they are now.

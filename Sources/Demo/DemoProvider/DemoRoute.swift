@@ -1,7 +1,7 @@
 import CredentialCore
 import LoopbackHTTP
 
-/// What a request to the tenant is for: every form of URL that Azure AD B2C knows.
+/// The purpose of a request to the tenant: every form of URL that Azure AD B2C knows.
 struct DemoRoute: Sendable {
     /// The endpoints of a policy.
     enum Endpoint: Sendable {

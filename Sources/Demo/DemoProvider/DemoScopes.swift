@@ -1,6 +1,6 @@
 import CredentialCore
 
-/// What the scopes of a request ask for.
+/// The access that the scopes of a request ask for.
 struct DemoScopes: Sendable {
     /// The scopes as sent, in order.
     var requested: [String]

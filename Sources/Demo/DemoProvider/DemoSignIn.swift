@@ -5,7 +5,7 @@ import LoopbackHTTP
 ///
 /// It keeps cookies like a browser, so that a second sign-in with the same robot may be silent.
 package struct DemoSignIn: Sendable {
-    /// What the user does on the page.
+    /// The action of the user on the page.
     package enum Act: Sendable {
         /// Fills the form in. Signing up and editing the profile need the display name.
         case submit(name: String = "")

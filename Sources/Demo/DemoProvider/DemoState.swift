@@ -1,7 +1,7 @@
 import CredentialCore
 import Platform
 
-/// What a user agreed to: the base of codes and tokens.
+/// The consent of a user: the base of codes and tokens.
 struct DemoGrant: Sendable {
     /// Codes and refresh tokens of one sign-in share it.
     var family: Int
@@ -11,7 +11,7 @@ struct DemoGrant: Sendable {
     var policy: DemoPolicy
     /// The user.
     var objectID: String
-    /// What was asked for at the sign-in.
+    /// The scopes requested at the sign-in.
     var scopes: [String]
     /// The `nonce` of the sign-in.
     var nonce: String?
@@ -21,7 +21,7 @@ struct DemoGrant: Sendable {
 
 /// An authorization code that was given out.
 struct DemoCode: Sendable {
-    /// What it stands for.
+    /// The grant that it stands for.
     var grant: DemoGrant
     /// The redirect URI it was sent to.
     var redirectURI: String
@@ -43,7 +43,7 @@ struct DemoChallenge: Sendable {
 
 /// A refresh token that was given out.
 struct DemoRefreshToken: Sendable {
-    /// What it stands for.
+    /// The grant that it stands for.
     var grant: DemoGrant
     /// When it was given out.
     var issuedAt: Instant
@@ -63,7 +63,7 @@ struct DemoSession: Sendable {
 struct DemoTask: Sendable {
     /// Its number, unique in the provider.
     var id: Int64
-    /// What is to be done.
+    /// The task to be done.
     var text: String
     /// Whether it is done.
     var isCompleted = false
@@ -77,7 +77,7 @@ struct DemoState: Sendable {
     var switches: DemoSwitches
     /// The counters.
     var counters = DemoCounters()
-    /// Who may sign in.
+    /// The users who may sign in.
     var users: [DemoUser]
     /// The codes given out.
     var codes: [String: DemoCode] = [:]
@@ -105,10 +105,10 @@ struct DemoState: Sendable {
     /// How many token replies to come are kept back, and what those that are wait at.
     var repliesToHold = 0
     var heldReplies: [Handover<Void, Never>] = []
-    /// Who waits until so many replies are kept back.
+    /// The callers that wait until so many replies are kept back.
     var waitingForReplies: [(count: Int, gate: Handover<Void, Never>)] = []
 
-    /// Where the next token reply waits; `nil` for nowhere.
+    /// Returns the gate at which the next token reply waits; `nil` if it does not wait.
     mutating func holdReply() -> Handover<Void, Never>? {
         guard repliesToHold > 0 else { return nil }
         repliesToHold -= 1
@@ -119,7 +119,7 @@ struct DemoState: Sendable {
         return gate
     }
 
-    /// Where somebody waits until so many replies are kept back; `nil` where they are.
+    /// Returns the gate at which a caller waits until so many replies are kept back; `nil` if they are already.
     mutating func waitForReplies(_ count: Int) -> Handover<Void, Never>? {
         guard heldReplies.count < count else { return nil }
         let gate = Handover<Void, Never>()

@@ -10,7 +10,7 @@ package struct DemoSwitches: Sendable {
         case custom(String)
     }
 
-    /// What becomes of a refresh token that was used.
+    /// The treatment of a refresh token that was used.
     package enum Rotation: String, Sendable, CaseIterable {
         /// It stays valid beside the new one, as Azure AD B2C does.
         case keepsOld = "keeps_old"
@@ -20,7 +20,7 @@ package struct DemoSwitches: Sendable {
         case none
     }
 
-    /// What `state` the redirect brings back.
+    /// The `state` that the redirect brings back.
     package enum StateForm: String, Sendable, CaseIterable {
         /// The one that was sent.
         case correct
@@ -30,7 +30,7 @@ package struct DemoSwitches: Sendable {
         case ofAnotherSignIn = "of_another_sign_in"
     }
 
-    /// What is wrong with id tokens.
+    /// The fault of ID tokens.
     package enum IDTokenFault: String, Sendable, CaseIterable {
         /// Nothing.
         case none
@@ -74,7 +74,7 @@ package struct DemoSwitches: Sendable {
     package var codesAreSingleUse = true
     /// Authorization requests need a `code_challenge`.
     package var requiresPKCE = false
-    /// What becomes of used refresh tokens.
+    /// The treatment of used refresh tokens.
     package var rotation = Rotation.keepsOld
     /// How long a refresh token lives, in seconds.
     package var refreshTokenLifetime: Int64 = 1_209_600
@@ -108,7 +108,7 @@ package struct DemoSwitches: Sendable {
     package var truncatesReplies = false
     /// The body of token replies, in place of the right one, when it is not empty.
     package var tokenReply = ""
-    /// What is wrong with id tokens.
+    /// The fault of ID tokens.
     package var idTokenFault = IDTokenFault.none
     /// The size of authorization codes in bytes, at least.
     package var codeSize: Int64 = 1_024
@@ -119,7 +119,7 @@ package struct DemoSwitches: Sendable {
     /// The JSON of every reply of the to-do API to somebody who is let in, in place of the right one, when it is not
     /// empty.
     package var apiReply = ""
-    /// What `state` redirects bring.
+    /// The `state` that redirects bring.
     package var stateForm = StateForm.correct
     /// Sign-out refuses a target that is not registered even without `id_token_hint`.
     package var checksSignOutTarget = false

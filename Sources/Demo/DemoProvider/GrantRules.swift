@@ -1,6 +1,6 @@
 import CredentialCore
 
-/// What makes a code or a refresh token unusable.
+/// The rules that make a code or a refresh token unusable.
 enum GrantRules {
     /// The client and the policy must be those of the sign-in (AADB2C90279, 90088).
     static func check(_ grant: DemoGrant, client: DemoClient, policy: DemoPolicy) throws(B2CError) {

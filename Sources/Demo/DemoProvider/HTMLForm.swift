@@ -1,6 +1,6 @@
 /// The first form of one of the demo's own pages. No general reader of HTML.
 struct HTMLForm {
-    /// Where the form goes.
+    /// The URL that the form is sent to.
     let action: String
     /// Its inputs with their values, in order.
     let inputs: [(name: String, value: String)]

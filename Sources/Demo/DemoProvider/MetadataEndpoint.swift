@@ -4,7 +4,7 @@ import StrictJSON
 
 /// Discovery documents and key sets.
 struct MetadataEndpoint: Sendable {
-    /// What the endpoints share.
+    /// The context that the endpoints share.
     let context: DemoContext
 
     /// The discovery document of a policy. Its issuer is not the URL it was fetched from (OpenID Connect Discovery

@@ -4,7 +4,7 @@ import Synchronization
 
 /// The end of the browser's session (OpenID Connect RP-Initiated Logout 1.0). Refresh tokens stay valid.
 struct SignOutEndpoint: Sendable {
-    /// What the endpoints share.
+    /// The context that the endpoints share.
     let context: DemoContext
 
     /// Ends the session of the browser and sends it to the target, if there is one.

@@ -5,7 +5,7 @@ import Synchronization
 
 /// The to-do API in its two dialects: `/api/tasks` (.NET) and `/tasks` (Node). Both open the same lists.
 struct TaskAPI: Sendable {
-    /// What the endpoints share.
+    /// The context that the endpoints share.
     let context: DemoContext
     /// The names the provider may be called by, with the port.
     let hosts: [String]

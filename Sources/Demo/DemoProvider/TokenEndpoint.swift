@@ -6,7 +6,7 @@ import Synchronization
 
 /// The token endpoint: codes, refresh tokens, passwords and client credentials become tokens.
 struct TokenEndpoint: Sendable {
-    /// What the endpoints share.
+    /// The context that the endpoints share.
     let context: DemoContext
 
     /// Answers a token request at a policy.

@@ -5,7 +5,7 @@ import Synchronization
 
 /// Makes the tokens and the token reply (RFC 6749 §5.1, with Azure AD B2C's additions).
 struct TokenIssuer: Sendable {
-    /// What the endpoints share.
+    /// The context that the endpoints share.
     let context: DemoContext
     /// The name the provider was called by, with the port.
     let host: String

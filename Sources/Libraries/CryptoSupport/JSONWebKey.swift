@@ -8,7 +8,7 @@ struct JSONWebKey {
     /// The key as libcrypto takes it.
     let parameters: [CryptoParameter]
 
-    /// What a key is to do: the words of `key_ops`.
+    /// The purpose of a key: the words of `key_ops`.
     enum Purpose: String {
         /// Sign: the private members count.
         case sign

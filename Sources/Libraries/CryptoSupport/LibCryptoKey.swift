@@ -12,7 +12,7 @@
 
     deinit { unsafe free(handle) }
 
-    /// Where the numbers of a key come from.
+    /// The source of the numbers of a key.
     enum Source {
         /// From parameters that make a public key.
         case publicKey

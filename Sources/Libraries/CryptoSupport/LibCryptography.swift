@@ -6,8 +6,8 @@ import Synchronization
 /// Cryptography by libsodium, which is linked, and by OpenSSL's libcrypto, which is opened when the first function is called
 /// that only it has.
 ///
-/// What opens an account's record is among the former: libcrypto takes 4 ms until it has opened one, more than all else
-/// that is done for a token.
+/// The former opens an account's record: libcrypto takes 4 ms until it has opened one, more than all else that is
+/// done for a token.
 package struct LibCryptography: Cryptography {
     private let library = LazyLibrary()
 
@@ -88,7 +88,7 @@ package struct LibCryptography: Cryptography {
         }
         let parameters: [CryptoParameter] = [
             .octets("pass", password), .octets("salt", salt), .integer("n", cost), .integer("r", blockSize),
-            // What the lanes themselves hold comes on top of the table.
+            // The memory of the lanes themselves comes on top of the table.
             .integer("p", parallelism), .integer("maxmem_bytes", memory + memory / 4),
         ]
         return try libCrypto.derive("SCRYPT", parameters, length: length)

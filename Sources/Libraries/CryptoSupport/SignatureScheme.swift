@@ -1,12 +1,12 @@
 import CredentialCore
 
-/// What a JWS algorithm (RFC 7518 §3.1, RFC 8037) asks of its key and of libcrypto.
+/// The requirements of a JWS algorithm (RFC 7518 §3.1, RFC 8037) for its key and for libcrypto.
 struct SignatureScheme {
     /// The key that serves, as JWK (RFC 7518 §6) and OpenSSL call it.
     let keyType: KeyType
     /// OpenSSL's name of the digest; `nil` where the algorithm brings its own.
     let digest: String?
-    /// What makes libcrypto's signature that of the algorithm.
+    /// The parameters that make libcrypto's signature that of the algorithm.
     let parameters: [CryptoParameter]
 
     /// The kinds of keys.

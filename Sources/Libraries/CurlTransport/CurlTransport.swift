@@ -209,9 +209,9 @@ package final class CurlTransport: HTTPTransport {
 
 /// The system's certificate authorities, kept twice: each in a file of a folder, and all in one file.
 ///
-/// Reading the one file costs 14 ms of a request, finding one authority in the folder next to nothing. The folder is
-/// therefore asked first. Where it lacks an authority that the file has (a container with only the file put in),
-/// the handshake fails before anything was sent, and is repeated with the file.
+/// Reading the one file costs 14 ms of a request, finding one authority in the folder next to nothing. The folder
+/// is therefore asked first. If it lacks an authority that the file has (a container with only the file put in),
+/// the handshake fails before any data is sent, and is repeated with the file.
 package struct CertificateStore: Sendable {
     /// The folder, with links by the hash of the subject as `openssl rehash` makes them.
     let folder: String

@@ -14,7 +14,7 @@ package final class ProcedureChannel: RemoteProcedures {
         package var address: WebAddress
         /// A PEM file of certificate authorities; the system's own where it is `nil`.
         package var authorities: String?
-        /// Who calls.
+        /// The client certificate of the caller.
         package var certificate: ClientCertificate?
 
         package init(address: WebAddress, authorities: String? = nil, certificate: ClientCertificate? = nil) {
@@ -176,7 +176,7 @@ private struct Kept: @unchecked Sendable {
     mutating func put(_ transfer: CurlTransfer) { self.transfer = transfer }
 }
 
-/// What comes back from a call: frames of the body, and the status in the head or the trailer.
+/// The response to a call: frames of the body, and the status in the head or the trailer.
 final class ProcedureAnswer {
     private let limit: Int
     private let take: (([UInt8]) -> Bool)?

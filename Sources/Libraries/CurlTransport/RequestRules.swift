@@ -1,6 +1,6 @@
 import CredentialCore
 
-/// What a request must keep to before anything of it is sent.
+/// The rules that a request must meet before any part of it is sent.
 enum RequestRules {
     /// Checks the address, the method and the header fields.
     ///

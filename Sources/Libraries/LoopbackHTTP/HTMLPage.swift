@@ -2,9 +2,10 @@ import CredentialCore
 
 /// A page of our own: plain, accessible, self-contained, light and dark.
 package struct HTMLPage: Sendable {
-    /// What the page is called; also its heading. Plain text, escaped here.
+    /// The title of the page; also its heading. Plain text, escaped here.
     package var title: String
-    /// The markup below the heading. Whoever makes it escapes what is foreign in it by ``ForeignText/markup(_:)``.
+    /// The markup below the heading. The code that makes it escapes foreign text in it by
+    /// ``ForeignText/markup(_:)``.
     package var content: String
     /// The language of both (BCP 47).
     package var language: String

@@ -2,8 +2,8 @@ import Glibc
 
 /// The other end of a connection over the loopback: both addresses, by which the kernel's tables know the socket there.
 ///
-/// Who has opened a connection is asked while it stands. A program that sends and closes leaves a socket without an owner
-/// behind, which the tables show as root's with the inode 0: that counts as unknown.
+/// The owner of a connection is looked up while the connection is open. A program that sends and closes leaves a
+/// socket without an owner behind, which the tables show as root's with the inode 0: that counts as unknown.
 package struct LoopbackPeer: Sendable, Hashable {
     /// The peer's address and port, then ours, as `/proc/net/tcp` writes them.
     private let ends: String

@@ -51,7 +51,7 @@ package final class LoopbackServer: Sendable {
     }
 }
 
-/// What a loopback server spends on its clients at most.
+/// The most that a loopback server spends on its clients.
 package struct ServerLimits: Sendable {
     /// The size of a request's body in bytes; a larger one is answered 413.
     package var bodyBytes: Int

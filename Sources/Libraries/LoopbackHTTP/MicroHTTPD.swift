@@ -38,7 +38,7 @@ import Synchronization
     }
 }
 
-/// What a request has brought so far. Only its connection's thread touches it.
+/// The part of a request that has arrived so far. Only its connection's thread touches it.
 private final class PendingRequest {
     let target: String
     var body: [UInt8] = []
@@ -113,7 +113,7 @@ private final class SlowBody {
     deinit { stop() }
 }
 
-/// What the library's threads work with.
+/// The object that the library's threads work with.
 ///
 /// They hold references to it while they run, so it must be an object apart from the one whose end stops them: a
 /// thread that dropped the last reference to that one would wait for itself.

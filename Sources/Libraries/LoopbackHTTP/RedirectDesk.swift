@@ -3,7 +3,7 @@ import CredentialCore
 /// Judges the requests of a ``RedirectListener``, keeps the one that is accepted, and answers it when it is known what
 /// became of it.
 final class RedirectDesk: Sendable {
-    /// What became of a redirect.
+    /// The outcome of a redirect.
     struct Outcome: Sendable {
         let title: Message
         let text: Message
@@ -18,7 +18,7 @@ final class RedirectDesk: Sendable {
         var outcome: Outcome?
         /// How many browsers wait for the outcome.
         var readers = 0
-        /// What was accepted before; the browser may load it again.
+        /// The redirects that were accepted before; the browser may load them again.
         var finished: Set<String> = []
         var strangers: Set<UInt32?> = []
         var isOver = false
@@ -63,7 +63,7 @@ final class RedirectDesk: Sendable {
         // A redirect that comes before the next wait must not be judged by this one's state.
         defer { state.withLock { $0.accepts = nil } }
         let ended: String?? = state.wait(seconds: seconds) { state in
-            // Whoever stops listening ends the wait too.
+            // A call that stops listening ends the wait too.
             state.received.map { .some(.some($0)) } ?? (state.isOver ? .some(.none) : nil)
         }
         return ended ?? nil
@@ -97,7 +97,7 @@ final class RedirectDesk: Sendable {
             }
             return judge(query, request, authority)
         case "POST":
-            // Who may post is known when the program says what it waits for.
+            // The origins that may post are known when the program says what it waits for.
             let formPostOrigins = state.wait(seconds: Self.patience) {
                 $0.accepts == nil ? nil : $0.formPostOrigins
             }

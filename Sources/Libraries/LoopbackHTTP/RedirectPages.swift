@@ -10,7 +10,8 @@ struct RedirectPages: Sendable {
     /// request, for an address without it, could come when nobody listens any more.
     private static let forget = "history.replaceState(null, \"\", location.pathname);"
 
-    /// What became of the sign-in; `nil` for one that takes longer than a browser waits.
+    /// Returns the page for the outcome of the sign-in; the outcome is `nil` for a sign-in that takes longer than a
+    /// browser waits.
     func outcome(_ outcome: RedirectDesk.Outcome?) -> HTMLPage {
         let text = outcome?.text ?? "The sign-in has arrived. The terminal says what became of it."
         return page(

@@ -4,14 +4,14 @@ package struct ServerRequest: Sendable {
     package let method: String
     /// The path as sent, not decoded.
     package let path: String
-    /// What stood after `?`, as sent.
+    /// The text after `?`, as sent.
     package let query: String?
     /// Header fields in the order received, names in lower case.
     package let headers: [(name: String, value: String)]
     /// The body, never larger than the server's limit.
     package let body: [UInt8]
 
-    /// Who sends it; `nil` where the connection is gone.
+    /// The sender; `nil` if the connection is gone.
     package let peer: LoopbackPeer?
 
     /// The values of a header field, by its lower-case name.

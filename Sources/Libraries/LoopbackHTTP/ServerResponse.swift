@@ -1,6 +1,6 @@
 package import StrictJSON
 
-/// What the loopback server answers.
+/// A response of the loopback server.
 package struct ServerResponse: Sendable {
     /// The status code.
     package var status: Int

@@ -3,8 +3,8 @@ import Platform
 
 /// A key in two halves, each of 32 unpredictable bytes: who has only one of them has nothing.
 ///
-/// What is sealed under it is XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha-03); the key itself is BLAKE2b (RFC 7693) of
-/// both halves, overwritten with the last reference.
+/// Data is sealed under it with XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha-03); the key itself is BLAKE2b (RFC
+/// 7693) of both halves, overwritten with the last reference.
 package final class SealingKey: @unchecked Sendable {
     /// How many bytes a half has.
     package static let halfSize = 32

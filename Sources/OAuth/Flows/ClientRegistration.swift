@@ -8,7 +8,7 @@ package struct ClientRegistration: Sendable {
     /// Makes it for a machine.
     package init(in context: AdapterContext) { self.context = context }
 
-    /// What is asked for.
+    /// A request for a registration.
     package struct Request: Sendable {
         /// The name that people see when they are asked for consent.
         package var name: String
@@ -33,7 +33,8 @@ package struct ClientRegistration: Sendable {
         package var secret: Secret?
         /// How it authenticates; `nil` where the provider does not say.
         package var method: ClientAuthentication.Method?
-        /// Where the registration is managed, and the token for it; `nil` where the provider has no management.
+        /// The URL at which the registration is managed, and the token for it; `nil` if the provider has no
+        /// management.
         package var management: (address: WebAddress, token: Secret)?
     }
 

@@ -117,7 +117,7 @@ public struct CodeFlow: Sendable {
         return scope.contains("openid") ? "login" : nil
     }
 
-    /// What the provider refused with; `nil` when it gave a code, which is not exchanged.
+    /// Returns the error with which the provider refused; `nil` if it gave a code, which is not exchanged.
     ///
     /// For adapters that know how to go on after some refusals. Parameters as for ``resume(_:pending:answer:)``.
     ///

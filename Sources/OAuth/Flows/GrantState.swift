@@ -46,7 +46,7 @@ package enum GrantState {
         state[endpointAudience] = wantsEndpointAudience ? true : nil
     }
 
-    /// What ``keep(wantsEndpointAudience:in:)`` kept.
+    /// Returns the value that ``keep(wantsEndpointAudience:in:)`` kept.
     static func wantsEndpointAudience(_ state: JSONObject) -> Bool { state[endpointAudience] == true }
     /// Whether the provider refuses a refresh that names the resource of the sign-in.
     static func refusesResource(_ state: JSONObject) -> Bool { state[leavesResourceOut] == true }
@@ -77,7 +77,7 @@ package enum GrantState {
         state[replyFields] = .object(fields)
     }
 
-    /// What ``keepFields(of:in:)`` kept.
+    /// Returns the fields that ``keepFields(of:in:)`` kept.
     package static func fields(in state: JSONObject) -> JSONObject { state[replyFields]?.object ?? JSONObject() }
 
     private static let authenticationParameters = ["acr_values", "claims", "max_age"]

@@ -8,7 +8,7 @@ package struct Introspection: Sendable {
     /// Makes it for a client.
     package init(_ client: OAuthClient) { self.client = client }
 
-    /// What the provider says of an access token, `active` among it.
+    /// Returns the provider's introspection response for an access token, including `active`.
     ///
     /// - Throws: ``ErrorCode/unsupported`` when the provider has no such endpoint; the error that a refusal means;
     ///   ``ErrorCode/malformedReply`` when the reply does not say whether the token is active.

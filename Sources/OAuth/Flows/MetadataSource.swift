@@ -26,7 +26,8 @@ public final class MetadataSource: Sendable {
     /// documents for up to a week if the provider does not send them. A well-known place that is down stops no refresh.
     public var forGrants: MetadataSource { MetadataSource(documents, isForGrants: true) }
 
-    /// What is fetched: its name in messages, the most seconds it serves, and for how many it serves a grant.
+    /// The kind of document that is fetched: its name in messages, the most seconds it serves, and for how many it
+    /// serves a grant.
     private struct Kind {
         let name: Message
         let longest: Int64
@@ -62,8 +63,8 @@ public final class MetadataSource: Sendable {
     ///
     /// - Parameters:
     ///   - address: the issuer, read.
-    ///   - needs: the endpoints wanted. Where the first document lacks one, the issuer's others are looked at: a
-    ///     provider may publish its revocation or registration in its RFC 8414 document alone.
+    ///   - needs: the endpoints wanted. If the first document lacks one, the issuer's others are read: a provider
+    ///     may publish its revocation or registration in its RFC 8414 document alone.
     ///   - spelling: how much the document's issuer may differ from the one asked for.
     /// - Throws: as ``metadata(at:in:issuerRule:)``; ``ErrorCode/configuration`` says where nothing was;
     ///   ``ErrorCode/validationFailed`` where an endpoint wanted cannot be used.
@@ -151,7 +152,7 @@ public final class MetadataSource: Sendable {
             ?? CredentialError(.configuration, "the account type names no place for the provider's \(name)")
     }
 
-    /// What a kept document of the first location that has one says.
+    /// Returns the content of a kept document of the first location that has one.
     ///
     /// - Parameter isAgeForgiven: whether one serves that is older than it says, where the provider does not send it.
     private func keptContent<Content>(
@@ -211,7 +212,8 @@ public final class MetadataSource: Sendable {
 
     // MARK: Keeping
 
-    /// What a key set says, and whether it was fetched just now: the kept one serves while it is fresh and valid.
+    /// Returns the content of a key set, and whether it was fetched just now: the kept one serves while it is fresh
+    /// and valid.
     private func keySet(
         at address: WebAddress, in context: AdapterContext
     ) throws(CredentialError) -> (keys: KeySet, isNew: Bool) {
@@ -251,7 +253,7 @@ public final class MetadataSource: Sendable {
             throw CredentialError(.configuration, "'\(address.origin)' is not https")
         }
         var request = HTTPRequest(address: address, headers: [("accept", "application/json")])
-        // What cannot be read is no reason to be told that it has not changed.
+        // A kept document that cannot be read must not be confirmed as unchanged.
         let usable = kept.flatMap { kept in (try? read(kept.document)).map { (kept: kept, content: $0) } }
         if let kept = usable?.kept {
             if let tag = kept.entityTag { request.headers.append(("if-none-match", tag)) }

@@ -5,17 +5,17 @@ import StrictJSON
 public struct OAuthClient: Sendable {
     /// The account type.
     public let type: AccountType
-    /// What is known of the provider.
+    /// The known metadata of the provider.
     public let metadata: ServerMetadata
-    /// What the provider does differently.
+    /// The provider's differences from other providers.
     public let dialect: any ProviderDialect
     /// The machine.
     public internal(set) var context: AdapterContext
-    /// Where keys come from.
+    /// The source of keys.
     let source: MetadataSource
     /// Proves the possession of the key that tokens are bound to; `nil` where they are bound to none.
     public let prover: DPoPProver?
-    /// Whom the client's assertions are for.
+    /// The audience of the client's assertions.
     private let audience: AssertionAudience
 
     /// Makes a client.
@@ -57,7 +57,7 @@ public struct OAuthClient: Sendable {
         /// When it was made by the provider's clock, where it says so.
         var date: Instant? { response.value(of: "date").flatMap(Instant.init(httpDate:)) }
 
-        /// What it says.
+        /// Returns the content of the response.
         ///
         /// - Throws: as ``EndpointReply/sort(_:from:)``; the fault of the response.
         func reply() throws(CredentialError) -> EndpointReply {
@@ -175,7 +175,7 @@ public struct OAuthClient: Sendable {
         }
         var request = HTTPRequest(
             method: "POST", address: endpoint, headers: headers, body: .bytes(Array(body.utf8)))
-        // Whoever authenticates otherwise has its tokens bound to the certificate (RFC 8705 §3).
+        // A client that authenticates by another method has its tokens bound to the certificate (RFC 8705 §3).
         request.clientCertificate = type.clientCertificate
         request.takesFaultyReply = takesFaultyReply
         var response = try context.transport.send(request)

@@ -1,8 +1,8 @@
 public import CredentialCore
 public import StrictJSON
 
-/// What one kind of provider does differently from the others that speak OAuth; the flows ask it, and the adapters
-/// are little more than their dialect.
+/// The differences of one kind of provider from the others that speak OAuth; the flows ask it, and the adapters are
+/// little more than their dialect.
 public protocol ProviderDialect: Sendable {
     /// Fields that go into every authorization request, besides the type's.
     var authorizeParameters: [String: String] { get }
@@ -10,7 +10,7 @@ public protocol ProviderDialect: Sendable {
     var tokenParameters: [String: String] { get }
     /// Header fields of every token request, besides the type's.
     var headers: [(name: String, value: String)] { get }
-    /// What finds a token request of this client in the provider's logs, for the details of its failure.
+    /// The facts that find a token request of this client in the provider's logs, for the details of its failure.
     var requestFacts: [String] { get }
     /// How a client with a secret authenticates when neither type nor metadata says.
     var secretMethod: ClientAuthentication.Method { get }
@@ -21,7 +21,7 @@ public protocol ProviderDialect: Sendable {
     /// what is known of it, says.
     var promptForAnother: String? { get }
 
-    /// What a refusal means.
+    /// Returns the error that a refusal means.
     func error(for refusal: ProviderError, in operation: ProviderOperation) -> CredentialError
 
     /// Checks of a validated id token that only this provider needs.
@@ -30,14 +30,14 @@ public protocol ProviderDialect: Sendable {
     /// - Throws: ``ErrorCode/validationFailed``.
     func check(_ claims: IDTokenClaims, against state: JSONObject) throws(CredentialError)
 
-    /// Who signed in.
+    /// Returns the identity of the user who signed in.
     ///
     /// - Throws: ``ErrorCode/validationFailed`` when the claims name nobody.
     func identity(
         of received: ReceivedTokens, for request: SignInRequest, by client: OAuthClient
     ) throws(CredentialError) -> Identity
 
-    /// What the grant shall keep for the next refresh, besides what every grant keeps.
+    /// Returns the state that the grant keeps for the next refresh, besides the state that every grant keeps.
     func state(of received: ReceivedTokens) -> JSONObject
 }
 

@@ -72,7 +72,7 @@ public struct RefreshFlow: Sendable {
         {
             // Without it a refresh is for the resources of the sign-in (RFC 8707 §2.2), which is the type's.
             client.context.note("the provider refused a refresh with resource; asking again without it")
-            // Whatever the second response is, it is the one that may hold a new refresh token.
+            // The second response, whatever it is, is the one that may hold a new refresh token.
             response = try send(named, nil)
             if case .object? = try? response.reply() {
                 GrantState.noteRefusedResource(in: &request.grant.adapterState)
@@ -142,8 +142,8 @@ public struct RefreshFlow: Sendable {
             accessToken: try client.bearer(received, key: request.key, scope: scope), grant: grant)
     }
 
-    /// Checks the response. Where the keys for its ID token cannot be had just now, the ID token is dropped and the old
-    /// one stays.
+    /// Checks the response. If the keys for its ID token cannot be obtained now, the ID token is dropped and the
+    /// old one stays.
     private func receive(
         _ members: JSONObject, _ request: RefreshRequest, date: Instant?
     ) throws(CredentialError) -> ReceivedTokens {

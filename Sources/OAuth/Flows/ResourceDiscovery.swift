@@ -10,10 +10,10 @@ package struct ResourceDiscovery: Sendable {
     /// Makes it for a machine.
     package init(in context: AdapterContext) { self.context = context }
 
-    /// What a resource wants.
+    /// The requirements of a resource.
     package struct Finding: Sendable {
-        /// What the resource tells of itself; `nil` where it tells nothing and is its own authorization server, as the
-        /// Model Context Protocol had it in March 2025.
+        /// The metadata of the resource; `nil` if it has none and is its own authorization server, as the Model
+        /// Context Protocol had it in March 2025.
         package var resource: ResourceMetadata?
         /// The scopes that its challenge named (RFC 6750 §3).
         package var challengedScope: [String]
@@ -30,7 +30,7 @@ package struct ResourceDiscovery: Sendable {
         /// The status; `nil` where there was no answer.
         var status: Int?
         var challenges: [AuthenticationChallenge] = []
-        /// What was asked, and what came of it.
+        /// The request, and its result.
         let step: String
 
         /// The challenge to follow: one that points to metadata before all others.
@@ -50,8 +50,8 @@ package struct ResourceDiscovery: Sendable {
     /// time.
     private static let firstLimit = 5
 
-    /// Asks the resource without a token, follows its challenge to its metadata, and from there to the metadata of an
-    /// authorization server. What the resource tells is read afresh, whatever is kept.
+    /// Asks the resource without a token, follows its challenge to its metadata, and from there to the metadata of
+    /// an authorization server. The metadata of the resource is read afresh, even if a copy is kept.
     ///
     /// - Parameters:
     ///   - issuer: the one to choose where the resource names several; else the first whose metadata can be had.
@@ -105,9 +105,9 @@ package struct ResourceDiscovery: Sendable {
 
     // MARK: The resource
 
-    /// Asks without a token. Servers of the Model Context Protocol may know only POST: where a GET gives no challenge
-    /// and is refused or not answered, the request follows that every client of theirs begins with. Where that is not
-    /// answered either, the well-known places may be.
+    /// Asks without a token. Servers of the Model Context Protocol may know only POST: where a GET gives no
+    /// challenge and is refused or not answered, the request follows that every client of theirs begins with. If
+    /// that is not answered either, the well-known places may be.
     private func probe(_ address: WebAddress) throws(CredentialError) -> Probe {
         let accept = ("accept", "application/json, text/event-stream, */*;q=0.5")
         let first = try ask(
@@ -136,7 +136,7 @@ package struct ResourceDiscovery: Sendable {
         do throws(CredentialError) {
             response = try context.transport.send(request)
         } catch {
-            // What did not leave this machine does not leave it by another method.
+            // A request that did not leave this machine does not leave it by another method.
             guard error.code == .temporary, !error.isBeforeRequest else { throw error }
             context.note("no answer to \(step): \(error)")
             return Probe(step: "\(step): \(error.message)")
@@ -149,7 +149,7 @@ package struct ResourceDiscovery: Sendable {
             step: "\(step): HTTP status \(response.status)")
     }
 
-    /// What the resource tells of itself; `nil` where it tells nothing.
+    /// Returns the metadata of the resource; `nil` if it has none.
     private func metadata(
         of address: WebAddress, _ challenge: AuthenticationChallenge?, _ steps: inout [String]
     ) throws(CredentialError) -> ResourceMetadata? {
@@ -161,7 +161,7 @@ package struct ResourceDiscovery: Sendable {
                     "the challenge of \(address) points to metadata without https: "
                         + "'\(ForeignText.shown(named))'")
             }
-            // What a resource says of itself is not fetched from wherever it likes, this machine's loopback included.
+            // A resource does not choose the host of its metadata, which might be this machine's loopback.
             guard place.origin == address.origin else {
                 throw CredentialError(
                     .validationFailed,
@@ -241,7 +241,7 @@ package struct ResourceDiscovery: Sendable {
         }
     }
 
-    /// Where the Model Context Protocol of March 2025 has the endpoints of a server without metadata.
+    /// Returns the endpoints of a server without metadata, as the Model Context Protocol of March 2025 places them.
     private static func oldPlaces(at address: WebAddress) -> [AccountType.Endpoint: WebAddress] {
         [
             .authorization: address.replacing(path: "/authorize"), .token: address.replacing(path: "/token"),

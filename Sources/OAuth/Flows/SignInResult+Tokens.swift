@@ -19,7 +19,7 @@ extension OAuthClient {
             received.reply.expiresAt = received.reply.jwtEnd.map { min($0, longest) } ?? longest
         }
         let identity = try dialect.identity(of: received, for: request, by: self)
-        // What was asked for beside the type's own scopes belongs to the account from now on: a plain demand finds the
+        // Scopes requested besides the type's own belong to the account from now on: a plain demand finds the
         // token, and a refresh for it does not narrow it again.
         let further = Set(request.scope).subtracting(type.scope)
         let isWider = !further.isEmpty && Set(type.scope).isSubset(of: request.scope)

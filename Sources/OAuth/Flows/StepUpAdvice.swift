@@ -1,6 +1,6 @@
 package import CredentialCore
 
-/// What to do about a protected resource's refusal that no refresh mends.
+/// The advice for a protected resource's refusal that no refresh fixes.
 package struct StepUpAdvice: Sendable {
     private let demand: StepUp
     private let place: String

@@ -8,7 +8,7 @@ package struct AuthenticationChallenge: Sendable, Equatable {
     /// Its parameters, names in lower case; of a repeated one the first counts.
     package let parameters: [String: String]
 
-    /// The challenges of all `WWW-Authenticate` fields of a response. What is malformed is passed over, so that a
+    /// The challenges of all `WWW-Authenticate` fields of a response. A malformed challenge is skipped, so that a
     /// sloppy server still gets its one refresh.
     package static func parse(_ fields: [String]) -> [AuthenticationChallenge] {
         fields.flatMap { field in
@@ -24,8 +24,9 @@ package struct AuthenticationChallenge: Sendable, Equatable {
             && !["invalid_request", "use_dpop_nonce", "invalid_dpop_proof"].contains(parameters["error"] ?? "")
     }
 
-    /// What a new sign-in has to ask for, where the challenge says that no token of this one will do: a wider scope
-    /// (RFC 6750 §3.1), another authentication (RFC 9470 §3), or claims (as Microsoft Entra ID challenges).
+    /// The parameters that a new sign-in has to request, if the challenge says that no token of this one will do: a
+    /// wider scope (RFC 6750 §3.1), another authentication (RFC 9470 §3), or claims (as Microsoft Entra ID
+    /// challenges).
     package var stepUp: StepUp? {
         guard isForToken else { return nil }
         let claims = parameters["claims"].flatMap(Self.claims)

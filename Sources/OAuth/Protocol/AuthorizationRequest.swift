@@ -8,7 +8,7 @@ package struct AuthorizationRequest: Sendable {
     package var endpoint: WebAddress
     /// The client id.
     package var clientID: String
-    /// Where the provider answers.
+    /// The URI at which the provider answers.
     package var redirectURI: String
     /// The scopes, in order.
     package var scope: [String]
@@ -30,7 +30,7 @@ package struct AuthorizationRequest: Sendable {
     package var responseMode: AccountType.ResponseMode?
     /// The thumbprint of the key that the code shall be bound to (RFC 9449 §10).
     package var keyThumbprint: String?
-    /// What the type adds; names checked by ``ReservedNames``.
+    /// The parameters that the type adds; names checked by ``ReservedNames``.
     package var extra: [String: String] = [:]
 
     /// Makes a request with what every one needs.

@@ -1,6 +1,6 @@
 package import CredentialCore
 
-/// What the provider answered at the redirect URI (RFC 6749 §4.1.2), or what a person pasted.
+/// The provider's response at the redirect URI (RFC 6749 §4.1.2), or the text that the user pasted.
 package struct AuthorizationResponse: Sendable, Equatable {
     /// The code.
     package var code: String?

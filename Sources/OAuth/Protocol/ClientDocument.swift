@@ -1,7 +1,8 @@
 package import CredentialCore
 package import StrictJSON
 
-/// What a client publishes of itself at the URL that is its id (OAuth Client ID Metadata Document, draft -02).
+/// The metadata that a client publishes of itself at the URL that is its ID (OAuth Client ID Metadata Document,
+/// draft -02).
 package struct ClientDocument: Sendable {
     /// The redirect URIs that it lists.
     package let redirectURIs: [String]

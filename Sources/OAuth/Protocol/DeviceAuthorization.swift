@@ -3,11 +3,11 @@ package import StrictJSON
 
 /// The reply of the device authorization endpoint (RFC 8628 §3.2).
 package struct DeviceAuthorization: Sendable {
-    /// What the client polls with.
+    /// The code that the client polls with.
     package var deviceCode: Secret
-    /// What the person enters; shown, so it holds printable ASCII only.
+    /// The code that the user enters; shown, so it holds printable ASCII only.
     package var userCode: String
-    /// Where the person enters it.
+    /// The URI at which the user enters it.
     package var verificationURI: WebAddress
     /// The same with the code in it.
     package var complete: WebAddress?

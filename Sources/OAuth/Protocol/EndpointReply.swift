@@ -1,7 +1,7 @@
 package import CredentialCore
 package import StrictJSON
 
-/// What an endpoint of the provider said, sorted by what it means for us.
+/// The response of an endpoint of the provider, sorted by its meaning for credmgr.
 package enum EndpointReply: Sendable {
     /// A JSON object with a status of 2xx.
     case object(JSONObject)

@@ -1,6 +1,6 @@
 public import CredentialCore
 
-/// What was asked of the provider when it refused.
+/// The operation that the provider refused.
 public enum ProviderOperation: Sendable, Hashable {
     /// The authorization endpoint, by way of the browser.
     case authorize
@@ -28,7 +28,8 @@ public enum ProviderOperation: Sendable, Hashable {
     case register
 }
 
-/// What a refusal of the provider (RFC 6749 §4.1.2.1, §5.2, RFC 8628 §3.5, OpenID Connect Core §3.1.2.6) means here.
+/// The meaning of a refusal of the provider (RFC 6749 §4.1.2.1, §5.2, RFC 8628 §3.5, OpenID Connect Core §3.1.2.6)
+/// for credmgr.
 ///
 /// A grant is lost by `invalid_grant` in answer to a refresh with a status of 400, 401 or 403, in whatever case it is
 /// written, and by a 400 without any body (glewlwyd). ``DeadGrantWords`` lists what other providers say in its place.
@@ -158,7 +159,8 @@ public enum RefusalMapping {
         return make(.denied, "the provider refused without a reason", operation == .refresh ? login : nil)
     }
 
-    /// What to look at where the client itself is refused; of a secret only where the type has one.
+    /// Returns the advice on the keys to check if the client itself is refused; it names a secret only if the type
+    /// has one.
     private static func checkClient(_ keys: [String], of type: String) -> Message {
         let others = Message(verbatim: keys.dropLast().joined(separator: ", "))
         let last = Message(verbatim: keys.last ?? "")

@@ -11,7 +11,7 @@ package enum ReservedNames {
         "response_mode", "dpop_jkt",
     ]
 
-    /// What a sign-in sets by options of its own, besides ``parameters``.
+    /// The parameters that a sign-in sets by options of its own, besides ``parameters``.
     private static let ofSignIn = [
         "prompt": "--prompt", "login_hint": "--login-hint", "resource": "--resource",
         "audience": "audience in the account type",

@@ -1,7 +1,7 @@
 package import CredentialCore
 package import StrictJSON
 
-/// What a protected resource tells of itself (RFC 9728 §2).
+/// The metadata of a protected resource (RFC 9728 §2).
 package struct ResourceMetadata: Sendable {
     /// The resource identifier, which tokens are asked for with (RFC 8707).
     package var resource: String
@@ -63,7 +63,7 @@ package struct ResourceMetadata: Sendable {
         first.split(separator: "/").elementsEqual(second.split(separator: "/"))
     }
 
-    /// Where the metadata of a resource may be, in the order to try (RFC 9728 §3.1).
+    /// Returns the possible locations of a resource's metadata, in the order to try (RFC 9728 §3.1).
     package static func locations(of address: WebAddress) -> [WebAddress] {
         var path = address.path
         while path.hasSuffix("/") { path.removeLast() }

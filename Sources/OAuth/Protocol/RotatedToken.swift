@@ -52,8 +52,8 @@ struct RotatedToken {
         return !isBracketed && !["***", "redacted", "filtered", "masked"].contains { word.contains($0) }
     }
 
-    /// Whether the ID token names another subject or issuer than these, verified or not. Where one is not known, any will
-    /// do.
+    /// Whether the ID token names another subject or issuer than these, verified or not. If one is not known, any
+    /// value will do.
     func isForeign(subject: String?, issuer: String?) -> Bool {
         guard let parts = idToken?.split(separator: "."), parts.count == 3,
             let claims = Base64URL.decode(String(parts[1])).flatMap({ try? JSONValue.parse($0).object })

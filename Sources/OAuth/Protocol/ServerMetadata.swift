@@ -1,13 +1,13 @@
 public import CredentialCore
 public import StrictJSON
 
-/// What a provider tells of itself (RFC 8414 §2, OpenID Connect Discovery §3), or what a type says in its place.
+/// The metadata of a provider (RFC 8414 §2, OpenID Connect Discovery §3), or the statements of a type in its place.
 public struct ServerMetadata: Sendable {
     /// The issuer; `nil` for a type with explicit endpoints only.
     public var issuer: String?
     /// The endpoints known.
     public var endpoints: [AccountType.Endpoint: WebAddress]
-    /// Where endpoints are for clients that authenticate by certificate (RFC 8705 §5).
+    /// The endpoints for clients that authenticate by certificate (RFC 8705 §5).
     public var certificateEndpoints: [AccountType.Endpoint: WebAddress]
     /// Algorithms an id token may be signed with: those the provider lists, without `none` and the symmetric ones;
     /// all supported ones when it lists nothing.
@@ -156,8 +156,9 @@ public struct ServerMetadata: Sendable {
         return ConstantTime.equal(withoutRootSlash(one), withoutRootSlash(other))
     }
 
-    /// Where the metadata of an issuer may be, in the order to try: OpenID Connect Discovery §4 (appended to the
-    /// path), RFC 8414 §3.1 (put before the path), and OpenID's document put there, too (RFC 8414 §5).
+    /// Returns the possible locations of an issuer's metadata, in the order to try: OpenID Connect Discovery §4
+    /// (appended to the path), RFC 8414 §3.1 (put before the path), and OpenID's document put there, too (RFC 8414
+    /// §5).
     public static func locations(of issuer: WebAddress) -> [WebAddress] {
         var path = issuer.path
         while path.hasSuffix("/") { path.removeLast() }

@@ -4,8 +4,9 @@ public import StrictJSON
 /// A successful reply of the token endpoint (RFC 6749 §5.1, OpenID Connect Core §3.1.3.3), as providers really send
 /// it.
 ///
-/// What cannot be read of times and scopes counts as absent: the reply may hold the only copy of a rotated refresh
-/// token, so a strange `expires_in` must not cost a sign-in. What goes into a header or decides something is strict.
+/// Times and scopes that cannot be read count as absent: the response may hold the only copy of a rotated refresh
+/// token, so a strange `expires_in` must not cost a sign-in. Parsing is strict for members that go into a header or
+/// decide something.
 public struct TokenReply: Sendable {
     /// The access token.
     public var accessToken: String?

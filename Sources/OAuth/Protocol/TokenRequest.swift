@@ -3,7 +3,7 @@ package import CredentialCore
 /// A request to the token endpoint (RFC 6749 §4.1.3, §4.3.2, §4.4.2, §6 and the extension grants), whatever its
 /// grant: one code path builds the body of all of them.
 package struct TokenRequest: Sendable {
-    /// What is exchanged for tokens.
+    /// The grant that is exchanged for tokens.
     package var grant: Grant
     /// The scopes asked for; empty to leave them to the provider.
     package var scope: [String]
@@ -11,7 +11,7 @@ package struct TokenRequest: Sendable {
     package var resource: String?
     /// `audience`.
     package var audience: String?
-    /// What the type or the adapter adds; names checked by ``ReservedNames``.
+    /// The parameters that the type or the adapter adds; names checked by ``ReservedNames``.
     package var extra: [String: String]
 
     /// Makes a request.

@@ -1,7 +1,7 @@
 package import CredentialCore
 
-/// What it takes to define account types by what a provider or an API tells of itself: the command and the library
-/// each bring their own.
+/// The means to define account types by the metadata of a provider or an API: the command and the library each
+/// bring their own.
 package struct DefinitionDesk: Sendable {
     /// The machine, and who may be asked for a store to open.
     package let accounts: AccountServices

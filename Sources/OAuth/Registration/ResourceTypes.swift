@@ -99,8 +99,9 @@ package struct ResourceTypes: Sendable {
             && type.headers.isEmpty
     }
 
-    /// What a resource wants. A server that does not say that it knows PKCE may not check it: the Model Context Protocol
-    /// has clients refuse such a server; but there are many that know it and do not say so, and a warning has to do.
+    /// Returns the requirements of a resource. A server that does not say that it knows PKCE may not check it: the
+    /// Model Context Protocol has clients refuse such a server; but there are many that know it and do not say so,
+    /// and a warning has to do.
     private func find(
         _ address: WebAddress, of type: AccountType? = nil, clientID: String?
     ) throws(CredentialError) -> ResourceDiscovery.Finding {
@@ -251,8 +252,9 @@ package struct ResourceTypes: Sendable {
             .loopbackRedirect
     }
 
-    /// What the challenge asked for, else what the resource lists, else nothing at all: the server's own default would be
-    /// narrowed by anything. Besides, what tells who signed in and lets the sign-in be refreshed, where the server has it.
+    /// Returns the scopes that the challenge asked for, else those that the resource lists, else none at all: the
+    /// server's own default would be narrowed by any scope. Besides, what tells who signed in and lets the sign-in
+    /// be refreshed, where the server has it.
     private static func scope(_ finding: ResourceDiscovery.Finding) -> [String] {
         let wanted = finding.challengedScope.isEmpty ? finding.resource?.scopes ?? [] : finding.challengedScope
         guard !wanted.isEmpty else { return [] }

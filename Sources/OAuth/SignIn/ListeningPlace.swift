@@ -1,6 +1,6 @@
 package import CredentialCore
 
-/// Where a sign-in can be listened for.
+/// The places at which a sign-in can be listened for.
 package enum ListeningPlace {
     /// At the type's own redirect URI, or at the loopback in place of the out-of-band one, which no browser brings anybody
     /// back from; `nil` where only a person, or the program that owns the scheme, can bring the answer.

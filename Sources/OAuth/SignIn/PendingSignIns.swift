@@ -7,9 +7,9 @@ package struct PendingSignIn: Sendable {
     /// How long it is kept, in seconds.
     package static let lifetime: Int64 = 900
 
-    /// What was asked for.
+    /// The requested sign-in.
     package var plan: SignInPlan
-    /// What the adapter wants back.
+    /// The state that the adapter gets back.
     package var pending: JSONObject
     /// When it began.
     package var createdAt: Instant

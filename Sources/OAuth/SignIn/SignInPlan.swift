@@ -3,15 +3,15 @@ package import CredentialCore
 /// Everything of a sign-in that can be wrong before a person is asked for anything: the command and the library make
 /// one, each of what it was called with.
 package struct SignInPlan: Sendable {
-    /// Who knows the provider.
+    /// The adapter of the provider.
     package let adapter: any CredentialAdapter
-    /// What is asked for.
+    /// The request of the sign-in.
     package var request: SignInRequest
-    /// Where the account is kept.
+    /// The group that the account is kept in.
     package let group: KeychainGroup
     /// The store of a new account.
     package let store: StoreChoice
-    /// Whose sign-in it has to be; `nil` where anybody's will do.
+    /// The user who has to sign in; `nil` if any user may.
     package let person: ExpectedPerson?
     /// The extra parameters of this sign-in alone, which ``request`` has in its type.
     package let parameters: [String: String]
@@ -135,7 +135,7 @@ package struct SignInPlan: Sendable {
         services: AccountServices
     ) -> [String] {
         guard let account, type.adapter == "oauth2" else { return type.scope }
-        // What cannot be read says nothing; whether the store opens is found out elsewhere.
+        // A token set that cannot be read says nothing; another step finds out whether the store opens.
         let set = try? services.repository.read(account, in: group, isLocked: false)
         guard let state = set?.grants[policy]?.adapterState, let asked = GrantState.requestedScope(in: state),
             Set(type.scope).isSubset(of: asked)
@@ -178,13 +178,13 @@ package struct SignInPlan: Sendable {
         }
     }
 
-    /// What a browser shows of a sign-in that is kept.
+    /// Returns the title that a browser shows for a sign-in that is kept.
     package func title(of outcome: SignInService.Outcome) -> Message {
         let name = ForeignText.shown(outcome.account.username ?? outcome.account.shownName)
         return "credmgr: \(name) is signed in to \(request.type.name)"
     }
 
-    /// What a browser shows of one that failed.
+    /// The title that a browser shows for a failed sign-in.
     package var failureTitle: Message { "credmgr: not signed in to \(request.type.name)" }
 
     /// Tells every process of the group that the sign-in failed.

@@ -9,7 +9,7 @@ package struct AccessTokenValidator: Sendable {
     package var issuer: String
     /// The client it must have been issued to.
     package var clientID: String
-    /// Whom it was asked for: a resource or an audience; `nil` where nobody was named, and any will do.
+    /// The audience that it was requested for: a resource or an audience; `nil` if none was named, and any will do.
     package var audience: String?
     /// The time now.
     package var now: Instant

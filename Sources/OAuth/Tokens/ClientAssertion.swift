@@ -8,7 +8,7 @@ package struct ClientAssertion: Sendable {
     package var issuer: String
     /// The subject: the client itself, or the user acted for.
     package var subject: String
-    /// Whom it is for.
+    /// The audience of the assertion.
     package var audience: String
     /// The scopes; Google's service accounts want them here.
     package var scope: [String]
@@ -90,8 +90,8 @@ package struct ClientAssertion: Sendable {
     }
 }
 
-/// Whom a client's assertions are for: the issuer (draft-ietf-oauth-rfc7523bis §4), or at servers that take nothing else
-/// the token endpoint, as RFC 7523 §3 had it.
+/// The audience of a client's assertions: the issuer (draft-ietf-oauth-rfc7523bis §4), or the token endpoint at
+/// servers that accept no other value, as RFC 7523 §3 had it.
 final class AssertionAudience: Sendable {
     private let endpoint: Mutex<Bool>
 

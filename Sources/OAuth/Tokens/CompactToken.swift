@@ -7,7 +7,7 @@ public struct CompactToken: Sendable {
     public let header: JSONObject
     /// The claims, unverified.
     public let claims: JSONObject
-    /// What the signature is over.
+    /// The bytes that the signature covers.
     public let signingInput: [UInt8]
     /// The signature.
     public let signature: [UInt8]
@@ -15,7 +15,7 @@ public struct CompactToken: Sendable {
     /// The largest token read: 64 KiB.
     public static let maximumSize = 1 << 16
 
-    /// What a token is called in messages.
+    /// The name of a token in messages.
     public enum Kind: String, Sendable {
         /// An id token (OpenID Connect Core §2).
         case idToken = "id token"

@@ -26,7 +26,7 @@ public struct IDTokenClaims: Sendable {
     }
 }
 
-/// What is read of an id token that was validated when it was stored.
+/// The facts that are read from an ID token that was validated when it was stored.
 package struct IDTokenFacts: Sendable {
     /// When it ends.
     package let expiresAt: Instant

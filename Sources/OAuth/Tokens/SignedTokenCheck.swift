@@ -1,9 +1,10 @@
 import CredentialCore
 import StrictJSON
 
-/// What every JSON Web Token of a provider is checked for, whatever it is: algorithm, signature, issuer and times.
+/// The checks that apply to every JSON Web Token of a provider, of any kind: algorithm, signature, issuer and
+/// times.
 struct SignedTokenCheck {
-    /// What the token is.
+    /// The kind of the token.
     let kind: CompactToken.Kind
     /// The issuer it must be from, byte for byte.
     let issuer: String
@@ -123,7 +124,7 @@ extension JSONObject {
         }
     }
 
-    /// Whom a token is for: one audience, or several.
+    /// The audiences that a token is for: one or several.
     func audience(of kind: CompactToken.Kind) throws(CredentialError) -> [String] {
         switch self["aud"] {
         case .string(let one)?: return [one]

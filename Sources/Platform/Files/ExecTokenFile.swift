@@ -10,7 +10,7 @@ import Glibc
 ///
 /// The directory has a lock that its process holds. The next run removes what a killed one has left.
 package final class ExecTokenFile: Sendable {
-    /// Where it is; it is not there before it is written.
+    /// The path of the file; the file does not exist before it is written.
     package var path: String { directory.path(of: Self.fileName) }
 
     /// The directory's name, for the program that takes it over.
@@ -133,7 +133,8 @@ package final class ExecTokenFile: Sendable {
         return nil
     }
 
-    /// Removes what killed processes have left. What cannot be removed now, the next run tries.
+    /// Removes what killed processes have left. The next run tries again to remove the files that cannot be removed
+    /// now.
     private static func sweep(_ base: String) {
         guard let names = try? FileNames.inFolder(base) else { return }
         for name in names where name.hasPrefix(prefix) || name.hasPrefix(unlockedPrefix) {

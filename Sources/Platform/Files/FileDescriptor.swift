@@ -26,7 +26,7 @@ package struct FileDescriptor: ~Copyable, Sendable {
         }
     }
 
-    /// What the kernel knows of the file, or `nil` with `errno` set.
+    /// The kernel's metadata of the file, or `nil` with `errno` set.
     func status() -> stat? {
         var status = stat()
         return unsafe fstat(number, &status) == 0 ? status : nil

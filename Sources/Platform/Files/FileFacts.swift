@@ -2,9 +2,9 @@ import CLinux
 package import CredentialCore
 import Glibc
 
-/// What `lstat(2)` says of a file, for those who look after files rather than read them.
+/// The metadata that `lstat(2)` returns for a file, for code that manages files and does not read them.
 package struct FileFacts: Sendable {
-    /// What it is.
+    /// The kind of the file.
     package let kind: Kind
     /// Whether it belongs to the user.
     package let isOwn: Bool
@@ -17,7 +17,7 @@ package struct FileFacts: Sendable {
     /// Whether nobody can change it, or only at its end, until an administrator says otherwise (chattr(1)).
     package let isImmutable: Bool
 
-    /// What a file is.
+    /// The kind of a file.
     package enum Kind: Sendable {
         /// A plain file.
         case file

@@ -82,7 +82,7 @@ package final class FileLock: HeldLock {
     /// own list (`/proc/locks`) names the process that took the lock first, not the worker that was handed it.
     private static func sign(_ file: Int32) {
         let text = Array("\(getpid())\n".utf8)
-        // What cannot be written is not known later, and nothing else.
+        // If the process ID cannot be written, only the holder is unknown later.
         if unsafe pwrite(file, text, text.count, 0) == text.count { _ = ftruncate(file, off_t(text.count)) }
     }
 

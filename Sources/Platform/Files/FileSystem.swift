@@ -1,7 +1,7 @@
 package import CredentialCore
 import Glibc
 
-/// What a file system says of itself.
+/// The properties that a file system reports.
 package enum FileSystem {
     /// The room, in bytes, below which it counts as full: a small store and its journal need that much.
     private static let least: UInt64 = 64 << 10
@@ -9,7 +9,7 @@ package enum FileSystem {
     /// The room, in bytes and in files, below which it soon will be full.
     private static let scarce: (bytes: UInt64, files: UInt64) = (16 << 20, 1_000)
 
-    /// What little room is left at `path`, for people; `nil` where there is plenty.
+    /// The little space that is left at `path`, as a text for the user; `nil` if there is plenty.
     package static func scarceRoom(at path: String) -> Message? {
         var facts = statvfs()
         guard unsafe statvfs(path, &facts) == 0, facts.f_blocks > 0 else { return nil }

@@ -47,7 +47,7 @@ package struct FolderWatch: ~Copyable {
         let timeout = milliseconds.map { Int32(clamping: max(0, $0)) } ?? -1
         let ready = unsafe poll(&polled, 1, timeout)
         guard ready > 0 else { return ready == 0 ? .timedOut : .interrupted }
-        // What the events say is of no interest: the queue is emptied.
+        // The contents of the events are not needed: this empties the queue.
         while unsafe withUnsafeTemporaryAllocation(
             byteCount: 16_384, alignment: 8, { unsafe read(events.number, $0.baseAddress, $0.count) }) > 0
         {}

@@ -7,7 +7,7 @@ package struct PlainFile: Sendable {
     package let content: [UInt8]
     /// The permission bits: `0o600`.
     package let mode: UInt32
-    /// Who owns it: the user, or root.
+    /// The owner of the file: the user, or root.
     package let owner: UInt32
 
     /// Whether only its owner can read and write it.

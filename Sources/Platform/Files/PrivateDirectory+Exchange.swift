@@ -1,7 +1,7 @@
 package import CredentialCore
 import Glibc
 
-/// What became of a file that was to be replaced.
+/// The result of replacing a file.
 package enum FileExchange: Sendable {
     /// It is replaced, or removed, for good.
     case done
@@ -40,7 +40,7 @@ extension PrivateDirectory {
                 return try isExpected(content)
             }
         } catch {
-            // Where a fault has taken the file that was to be replaced, too, this is all that is left.
+            // This file is all that is left if a fault has removed the file that was to be replaced, too.
             if let temporary, contains(name) || !wasThere { _ = unsafe unlinkat(descriptor.number, temporary, 0) }
             throw error
         }

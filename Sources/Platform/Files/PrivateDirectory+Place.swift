@@ -1,8 +1,9 @@
 import Glibc
 
 extension PrivateDirectory {
-    /// What tells this folder, on a machine that runs, from every copy of it: the number of its file, which a copy on this machine
-    /// has not, and the machine's run, which a machine with a copy of the disk has not, nor this one after it was started anew.
+    /// A text that distinguishes this folder, on a running machine, from every copy of it. The inode number differs
+    /// in a copy on this machine. The boot ID differs on a machine with a copy of the disk, and after a restart of
+    /// this machine.
     package var place: String {
         var status = stat()
         let isKnown = unsafe fstat(descriptor.number, &status) == 0

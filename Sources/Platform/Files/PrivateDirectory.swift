@@ -10,7 +10,7 @@ package struct PrivateDirectory: ~Copyable, Sendable {
     /// The path, for messages and for watching.
     package let path: String
     let descriptor: FileDescriptor
-    /// Whose files these are.
+    /// The user that owns the files.
     let user: uid_t
 
     private init(path: String, descriptor: consuming FileDescriptor) {
@@ -101,7 +101,7 @@ package struct PrivateDirectory: ~Copyable, Sendable {
                 if unsafe mkdirat(folder.number, name, 0o700) != 0, errno != EEXIST {
                     throw .unmade("cannot make the folder", path, number: errno)
                 }
-                // What is written in it is only as durable as its own name is.
+                // The contents of the folder are only as durable as the folder's own name.
                 _ = fsync(folder.number)
                 next = enter(name, from: folder)
             }

@@ -5,7 +5,7 @@ import Glibc
 ///
 /// Each file has a lock file that its process holds; what a killed process has left is removed by the next one.
 package final class RuntimeFile: Sendable {
-    /// Where it is.
+    /// The path of the file.
     package var path: String { folder.path(of: name) }
 
     /// Its name in the folder.

@@ -4,7 +4,7 @@ import Glibc
 /// The user's folder of files that are for the moment, in memory where the machine is set up as usual:
 /// `$XDG_RUNTIME_DIR/credmgr`, else `/run/user/UID/credmgr`, else `/dev/shm/credmgr-UID`.
 ///
-/// Nothing in it is ever synced. What kind of file system it lies on is not looked at; whose it is, is.
+/// Nothing in it is ever synced. The owner of the folder is checked; the kind of its file system is not.
 package struct RuntimeFolder: ~Copyable, Sendable {
     /// The folder itself.
     package let folder: PrivateDirectory
@@ -32,8 +32,8 @@ package struct RuntimeFolder: ~Copyable, Sendable {
                 continue
             }
             if let folder = try? PrivateDirectory.open([name], below: base) { return RuntimeFolder(folder: folder) }
-            // Where the next file would be put nothing is kept: what lies in a further place was left there when this
-            // one was missing.
+            // If the next file would be created at this place, no file is cached yet: files in a later place were
+            // left there when this place was missing.
             if unsafe access(base + "/" + name, F_OK) != 0, unsafe access(base, W_OK) == 0 { return nil }
         }
         return nil
@@ -85,7 +85,7 @@ package struct RuntimeFolder: ~Copyable, Sendable {
         let file = FileDescriptor(owning: number)
         let usual = min(limit + 1, Self.usualSize)
         let first = file.read(usual, at: 0)
-        // What is short has ended: nobody writes into a file that has its name.
+        // A short read has reached the end of the file: no process writes into a file that has its final name.
         if first.count < usual { return first }
         guard let content = file.readAll(limit: limit, expected: 2 * usual) else { return nil }
         return content.count <= limit ? content : nil

@@ -16,7 +16,7 @@ package final class ThrowawayFolder {
 
     deinit { Self.remove(path) }
 
-    /// Removes a folder and what is in it, following no link. What cannot be removed stays.
+    /// Removes a folder and what is in it, following no link. Files that cannot be removed stay.
     private static func remove(_ path: String) {
         for name in (try? FileNames.inFolder(path)) ?? [] {
             let entry = "\(path)/\(name)"

@@ -141,7 +141,7 @@ package struct TrustedFolder: ~Copyable, Sendable {
     }
 }
 
-/// Who may have made or changed a file or folder that is believed: the user and root.
+/// The users that may have made or changed a trusted file or folder: the user and root.
 package enum TrustedHands {
     /// Whether root alone can change a file or a folder, and what a symbolic link there leads to.
     package static func areRoots(_ path: String) -> Bool {

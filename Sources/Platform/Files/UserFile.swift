@@ -94,7 +94,7 @@ package final class UserFile {
     /// Removes a folder, if it is empty; any other stays.
     package static func removeFolder(_ path: String) { _ = unsafe rmdir(path) }
 
-    /// Where a link leads; `nil` for what is none.
+    /// The target of a symbolic link; `nil` for any other file.
     package static func linkTarget(_ path: String) -> String? {
         let bytes = unsafe [CChar](unsafeUninitializedCapacity: Int(PATH_MAX)) { buffer, initialized in
             guard let base = buffer.baseAddress else { return }

@@ -1,6 +1,7 @@
 import Glibc
 
-/// What this process changed of its caller's settings for itself, and what programs that run for the caller get back.
+/// The settings of the caller that this process changed for itself, and that programs that run for the caller get
+/// back.
 package struct CallerSettings: Sendable {
     private let fileMode: mode_t
     private let core: rlimit

@@ -16,17 +16,17 @@ package struct ChildProgram: Sendable {
         case left(process: Int32)
     }
 
-    /// What came of a run.
+    /// The outcome of a run.
     package struct Outcome: Sendable {
         /// How it ended.
         package let ending: Ending
-        /// What it printed on standard output, at most the limit.
+        /// The bytes that the program printed on standard output, at most the limit.
         package let output: [UInt8]
         /// The beginning of what it printed on standard error, at most the limit.
         package let errorOutput: [UInt8]
     }
 
-    /// What to start; its three streams are pipes, whatever it says.
+    /// The program to start; its three streams are pipes, whatever the launch says.
     package var launch: ProgramLaunch
     /// The most to take from standard output, in bytes; more ends the program. Of standard error the rest is
     /// thrown away.

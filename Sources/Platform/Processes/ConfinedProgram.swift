@@ -5,7 +5,7 @@ import Glibc
 /// Runs programs behind the walls of `credmgr __confine`, the supervisor (`Sources/Confine`): whatever the program
 /// started ends when it ends, when its time is over, and when this process ends.
 package struct ConfinedProgram: Sendable {
-    /// What the supervisor says first; another version has other words.
+    /// The first message of the supervisor; another version has another text.
     private static let greeting = "confine 2"
     private static let command = "__confine"
     /// How many seconds later than this process the supervisor ends the program by itself: only when this process is

@@ -1,7 +1,7 @@
 package import CredentialCore
 
-/// What a confined program may touch besides what every one may: its own folder, programs, libraries, the settings of
-/// names, certificates and time, and a temporary folder of its own.
+/// The access of a confined program beyond the access that every one has: its own folder, programs, libraries, the
+/// settings of names, certificates and time, and a temporary folder of its own.
 package struct Confinement: Sendable, Hashable {
     /// A family of network addresses.
     package enum Network: String, Sendable, CaseIterable {
@@ -65,7 +65,7 @@ package enum ConfinementPart: String, Sendable, CaseIterable {
     /// Every ``ContainmentWay``.
     case processes
 
-    /// What a confined program can do where it is lacking, in words that go on after its name.
+    /// The actions that a confined program can take if this is lacking, as words that continue after its name.
     package var consequence: Message {
         switch self {
         case .files: "can read and write every file of yours: the kernel has no Landlock (Linux 5.13)"

@@ -4,11 +4,11 @@ import Glibc
 extension ExecutablePath {
     /// This program itself, even when its file has been replaced meanwhile.
     package static let itself = "/proc/self/exe"
-    /// Where the full program lies below the prefix of an installation; `bin/credmgr` is the small one there.
+    /// The path of the full program below the prefix of an installation; `bin/credmgr` is the small program there.
     private static let installed = "/libexec/credmgr/credmgr"
 
-    /// What people and other programs start this program by: the path that it really has, or, where it is the full one of
-    /// an installation, that of the small one.
+    /// The path by which users and other programs start this program: its real path, or the path of the small
+    /// program if this is the full one of an installation.
     package static var command: String? {
         guard let path = UserFile.linkTarget(itself), path.hasSuffix(installed) else {
             return UserFile.linkTarget(itself)

@@ -8,7 +8,7 @@ package enum ExecutablePath {
         return candidates(word, environment).first(where: isExecutable)
     }
 
-    /// Where `PATH` leads to, whether there is a program or not.
+    /// The paths that `PATH` leads to, whether a program exists there or not.
     static func candidates(_ word: String, _ environment: [String: String]) -> [String] {
         (environment["PATH"] ?? "/usr/local/bin:/usr/bin:/bin").split(separator: ":")
             .filter { $0.utf8.first == UInt8(ascii: "/") }.map { "\($0)/\(word)" }

@@ -43,7 +43,7 @@ package enum InterruptMessage {
         return try work()
     }
 
-    /// Takes the words back: they have been said. What they stand in stays until the work is done.
+    /// Takes the words back: they have been said. The buffer that holds the words stays until the work is done.
     package static func drop() { isDropped.store(true, ordering: .sequentiallyConsistent) }
 
     /// `SIG_IGN` as a number.

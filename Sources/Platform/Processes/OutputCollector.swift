@@ -2,7 +2,7 @@ import Glibc
 
 /// Collects what comes through one pipe, up to a limit.
 struct OutputCollector: ~Copyable {
-    /// What came, at most the limit.
+    /// The bytes received, at most the limit.
     private(set) var bytes: [UInt8] = []
     /// Whether more came than the limit; the rest is thrown away.
     private(set) var isOverfull = false

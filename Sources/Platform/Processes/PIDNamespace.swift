@@ -13,7 +13,7 @@ package enum PIDNamespace {
         return own != initial
     }
 
-    /// What the kernel calls the namespace; `nil` without `/proc`.
+    /// The kernel's name of the namespace; `nil` without `/proc`.
     static var own: String? {
         var buffer = [UInt8](repeating: 0, count: 64)
         let size = unsafe buffer.withUnsafeMutableBytes { bytes in

@@ -7,7 +7,7 @@ import Glibc
 /// It is started with `posix_spawn(3)`, never `fork`. Its signals have their default actions, if nothing else is asked for, and none is blocked;
 /// every descriptor that is not named here is closed.
 package struct ProgramLaunch: Sendable {
-    /// What stands at a standard descriptor.
+    /// The target of a standard descriptor.
     package enum Stream: Sendable {
         /// `/dev/null`.
         case null
@@ -35,9 +35,9 @@ package struct ProgramLaunch: Sendable {
     package var inherited: [Int32] = []
     /// Whether it starts a session of its own, away from the terminal and its signals.
     package var startsSession = false
-    /// Whether it leads a group of processes of its own, which ends with it: what it has started and left behind ends,
-    /// too, unless that has left the group, as daemons do. Where this process has the terminal, the program has it
-    /// meanwhile, as a shell's job has.
+    /// Whether it leads a group of processes of its own, which ends with it: what it has started and left behind
+    /// ends, too, unless that has left the group, as daemons do. If this process has the terminal, the program has
+    /// it meanwhile, like a job of a shell.
     package var endsItsGroup = false
     /// The terminal whose foreground the program's group takes as it starts.
     var terminal: Int32?
@@ -45,7 +45,8 @@ package struct ProgramLaunch: Sendable {
     /// their default action.
     package var keepsIgnoredSignals = false
 
-    /// What the program gets back of the caller's settings; without it, it has ours.
+    /// The settings of the caller that the program gets back; without them, the program has the settings of this
+    /// process.
     package var callerSettings: CallerSettings?
 
     /// Names a program.

@@ -30,11 +30,11 @@ package struct RunningProgram: ~Copyable, Sendable {
     package let process: Int32
     private let leadsGroup: Bool
     private let endsGroup: Bool
-    /// Where its standard input is written; `nil` unless it is a pipe, and once it is closed.
+    /// The descriptor to which its standard input is written; `nil` unless it is a pipe, and after it is closed.
     package var input: FileDescriptor?
-    /// Where its standard output is read; `nil` unless it is a pipe.
+    /// The descriptor from which its standard output is read; `nil` unless it is a pipe.
     package var output: FileDescriptor?
-    /// Where its standard error is read; `nil` unless it is a pipe.
+    /// The descriptor from which its standard error is read; `nil` unless it is a pipe.
     package var errors: FileDescriptor?
 
     init(

@@ -20,7 +20,7 @@ struct TerminalLoan {
         terminal = number
     }
 
-    /// What is lent; `nil` for nothing.
+    /// The terminal that is lent; `nil` for none.
     var descriptor: Int32? { terminal < 0 ? nil : terminal }
 
     /// Takes it back. Call it once.
@@ -30,7 +30,7 @@ struct TerminalLoan {
         close(terminal)
     }
 
-    /// Whoever does not stand in the foreground is stopped for this by SIGTTOU.
+    /// The kernel stops a process outside the foreground with SIGTTOU for this call.
     private static func give(_ terminal: Int32, to group: Int32) -> Bool {
         var stop = sigset_t()
         var before = sigset_t()

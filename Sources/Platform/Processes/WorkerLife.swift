@@ -36,7 +36,7 @@ package final class WorkerLife: Sendable {
     /// Says that a response is here whose tokens are not saved: from now on nothing ends the worker.
     package func responseArrived() { isSaving.store(true, ordering: .sequentiallyConsistent) }
 
-    /// Says that the tokens are saved, or cannot be. What is left to do gets ``reserve`` seconds.
+    /// Says that the tokens are saved, or cannot be. The remaining work gets ``reserve`` seconds.
     package func answerIsSaved() {
         ticks.store(max(0, limit - Self.reserve), ordering: .relaxed)
         isSaving.store(false, ordering: .sequentiallyConsistent)

@@ -2,7 +2,7 @@ package import CredentialCore
 import OAuth
 import StrictJSON
 
-/// What every adapter must do, built in or external, seen through the protocol of adapters.
+/// The requirements on every adapter, built in or external, seen through the protocol of adapters.
 ///
 /// The provider need not answer: what cannot be had without it is skipped. Nobody is asked for anything.
 package struct AdapterConformance: Sendable {
@@ -100,7 +100,7 @@ package struct AdapterConformance: Sendable {
         }
     }
 
-    /// What a begin gave, or why there is none that could be looked at.
+    /// The result of a begin, or the reason why there is none to check.
     private enum Begun {
         case step(SignInStep)
         case nothing(String)

@@ -1,6 +1,6 @@
 import CredentialCore
 
-/// What one check of the conformance suite found.
+/// The result of one check of the conformance suite.
 package struct ConformanceResult: Sendable {
     /// How a check went.
     package enum Verdict: Sendable, Hashable {
@@ -14,7 +14,7 @@ package struct ConformanceResult: Sendable {
 
     /// The check's name, one word.
     package let name: String
-    /// What must hold, in one sentence without a full stop.
+    /// The rule that must hold, in one sentence without a full stop.
     package let title: String
     /// How it went.
     package let verdict: Verdict

@@ -29,7 +29,7 @@ package struct PluginCatalog: Sendable {
     /// Runs the plugins.
     package var launcher: PluginLauncher { PluginLauncher(environment: environment, walls: walls) }
 
-    /// What a plugin can do here because this machine lacks a wall, in words that go on after its name.
+    /// The actions that a plugin can take because this machine lacks a wall, as words that continue after its name.
     ///
     /// - Throws: ``ErrorCode/configuration``, ``ErrorCode/inputOutput`` where there is no supervisor.
     package func lackingWalls() throws(CredentialError) -> [Message] {

@@ -2,13 +2,13 @@ package import CredentialCore
 package import Platform
 import StrictJSON
 
-/// What a plugin says of itself in `manifest.json`; members that are not known here are ignored.
+/// The description of a plugin in `manifest.json`; unknown members are ignored.
 package struct PluginManifest: Sendable, Hashable {
     /// A setting that only this plugin knows.
     package struct Setting: Sendable, Hashable {
         /// Its name in `adapter_settings`.
         package let name: String
-        /// What it is for, on one line.
+        /// The purpose of the setting, on one line.
         package let summary: String?
         /// Whether a type must have it.
         package let isRequired: Bool
@@ -16,15 +16,15 @@ package struct PluginManifest: Sendable, Hashable {
         package let identifiesProvider: Bool
     }
 
-    /// What a plugin asks for, as it is written: `~/` stands for the user's home.
+    /// The access that a plugin asks for, as it is written: `~/` stands for the user's home.
     package struct Needs: Sendable, Hashable {
         /// The families of addresses.
         package let network: Set<Confinement.Network>
         /// The families' names, sorted.
         package var networkNames: [String] { network.map(\.rawValue).sorted() }
-        /// What it may read.
+        /// The paths that the plugin may read.
         package let readable: [String]
-        /// Where it may also write.
+        /// The paths that the plugin may also write.
         package let writable: [String]
         /// The origins of pages that it may send the user to.
         let pages: [PageOrigin]
@@ -40,7 +40,7 @@ package struct PluginManifest: Sendable, Hashable {
     package let version: String
     /// The versions of the protocol that it speaks.
     package let protocolVersions: [Int64]
-    /// What it is, on one line.
+    /// The description of the plugin, on one line.
     package let summary: String
     /// The executable's name in the folder.
     package let executable: String
@@ -50,12 +50,12 @@ package struct PluginManifest: Sendable, Hashable {
     package let defaultRedirectURI: String
     /// Its settings, in the order written.
     package let settings: [Setting]
-    /// What it needs beyond what every plugin may touch.
+    /// The access that the plugin needs beyond the access of every plugin.
     package let needs: Needs
 
     /// The largest manifest, in bytes.
     static let limit = 1 << 16
-    /// Where nothing listens: the user brings the redirected URL.
+    /// The redirect URI on which no process listens: the user brings the redirected URL.
     private static let loopback = "http://127.0.0.1"
 
     /// Reads a manifest; comments and trailing commas are allowed.

@@ -6,7 +6,7 @@ import StrictJSON
 struct FieldReader {
     /// The error code of what does not do.
     let code: ErrorCode
-    /// What the object is, for messages: "the reply of plugin x".
+    /// The description of the object for messages: "the reply of plugin x".
     let place: Message
     private let members: JSONObject
     private let path: String
@@ -114,9 +114,9 @@ struct FieldReader {
     }
 }
 
-/// What characters and form a string must have.
+/// The characters and the form that a string must have.
 struct FieldRule: Sendable {
-    /// What is wrong with a text, in words that go on after its name; `nil` when nothing is.
+    /// The fault of a text, as words that continue after its name; `nil` if there is none.
     let problem: @Sendable (String) -> Message?
 
     /// Text for people: no control characters.

@@ -2,9 +2,9 @@ import CredentialCore
 import OAuth
 import StrictJSON
 
-/// What a `done` reply to `begin`, `continue` or `refresh` brings, each member checked.
+/// The content of a `done` reply to `begin`, `continue` or `refresh`, each member checked.
 struct IssuedMaterial {
-    /// Who signed in, by the plugin's word.
+    /// The user that signed in, as the plugin reports it.
     let identity: Identity?
     /// The access token.
     let accessToken: String?
@@ -22,7 +22,7 @@ struct IssuedMaterial {
     let idToken: String?
     /// The nonce that the id token must have.
     let nonce: String?
-    /// What the plugin wants back at the next operation on the grant.
+    /// The state that the plugin wants back at the next operation on the grant.
     let state: JSONObject?
     private let reader: FieldReader
 

@@ -1,6 +1,6 @@
 package import CredentialCore
 
-/// What a plugin answers to `describe`.
+/// The reply of a plugin to `describe`.
 package struct PluginDescription: Sendable {
     /// Its name.
     package let name: String

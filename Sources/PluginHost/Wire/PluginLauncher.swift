@@ -13,7 +13,7 @@ package struct PluginLauncher: Sendable {
     /// Variables that name certificates to trust besides the system's, so a plugin may read them.
     private static let certificates = ["SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE"]
 
-    /// What a plugin gets as its environment.
+    /// The environment of a plugin.
     package let environment: [String: String]
     private let walls: PluginWalls
     /// The time of one operation in seconds.
@@ -65,7 +65,7 @@ package struct PluginLauncher: Sendable {
         }
     }
 
-    /// What helps against a start that failed.
+    /// The remedy for a start that failed.
     private func hint(for error: CredentialError, of provider: InstalledPlugin) -> Message {
         if let hint = error.advice { return hint }
         guard error.code == .configuration, let path = error.details.first else {

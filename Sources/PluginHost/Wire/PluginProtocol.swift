@@ -20,7 +20,7 @@ package enum PluginProtocol {
     static func common(with theirs: [Int64]) -> Int64? { versions.filter(theirs.contains).max() }
 }
 
-/// What a plugin is asked to do.
+/// The operation that a plugin is asked for.
 package enum ProviderOperation: String, Sendable, CaseIterable {
     /// Say who it is.
     case describe

@@ -3,9 +3,9 @@ package import StrictJSON
 
 /// The final reply of a plugin, not read further yet.
 package struct PluginReply: Sendable {
-    /// What a reply is.
+    /// The kind of a reply.
     package enum Kind: String, Sendable, CaseIterable {
-        /// Who the plugin is.
+        /// The description of the plugin.
         case description
         /// A person is needed.
         case interaction
@@ -17,14 +17,14 @@ package struct PluginReply: Sendable {
         case note
     }
 
-    /// What it is.
+    /// The kind of the reply.
     package let kind: Kind
     /// Its members.
     package let members: JSONObject
     let reader: FieldReader
 }
 
-/// What a plugin printed on standard output.
+/// The output of a plugin on standard output.
 package struct PluginTranscript: Sendable {
     private let plugin: String
     private let lines: [Result<JSONValue, JSONError>]

@@ -47,7 +47,7 @@ package struct PluginRequest: Sendable {
         members["client"] = .object(client)
     }
 
-    /// What a sign-in is asked to do.
+    /// Adds the parameters of a sign-in.
     mutating func add(_ request: SignInRequest, scope: [String]) {
         var object = JSONObject([
             "flow": .string(request.flow.rawValue), "scope": JSONValue(scope),
@@ -63,7 +63,7 @@ package struct PluginRequest: Sendable {
         members["request"] = .object(object)
     }
 
-    /// What the plugin kept for itself, and what came of the interaction.
+    /// Adds the state that the plugin kept for itself, and the result of the interaction.
     mutating func add(pending: JSONObject, reply: InteractionReply) {
         members["pending"] = .object(pending)
         secrets += Self.texts(in: .object(pending))
@@ -92,7 +92,7 @@ package struct PluginRequest: Sendable {
         secrets += Self.texts(in: .object(grant.adapterState))
     }
 
-    /// What a refresh is asked for.
+    /// Adds the parameters of a refresh.
     mutating func add(_ request: RefreshRequest, scope: [String]) {
         add(request.grant)
         var object = JSONObject(["scope": JSONValue(scope)])

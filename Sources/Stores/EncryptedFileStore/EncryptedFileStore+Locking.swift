@@ -23,8 +23,8 @@ extension EncryptedFileStore {
 
     /// Encrypts the group's file anew under a new data key that only `key` opens; makes the file where there is none.
     ///
-    /// Whoever knew what opened it before can read old copies of the file, and nothing that is written from now on. The
-    /// data key before is kept in the file for the token sets that it has sealed, until
+    /// A reader that knew the previous secret can read old copies of the file, and no content that is written from
+    /// now on. The data key before is kept in the file for the token sets that it has sealed, until
     /// ``forgetReplacedKeys(of:but:)``.
     ///
     /// - Throws: ``ErrorCode/storeLocked`` when the file cannot be opened; ``ErrorCode/configuration`` for an empty

@@ -92,7 +92,7 @@ package struct EncryptedFileStore: SecretStore {
         ForeignText.shown(folder.path(of: name), limit: 4_096)
     }
 
-    /// What a group's file holds now; `nil` where there is none.
+    /// The content of a group's file now; `nil` if there is no file.
     func opened(_ group: KeychainGroup) throws(CredentialError) -> OpenedStore? {
         try asStoreFailure { () throws(CredentialError) in
             guard let folder = try PrivateDirectory.open(Self.folder(of: group), below: dataHome) else {
@@ -233,7 +233,7 @@ package struct EncryptedFileStore: SecretStore {
             report.say("\(damage); generation \(store.header.generation), the one before, is used instead")
             return store
         } catch {
-            // What is locked, or of a newer version, can be opened yet.
+            // A file that is locked, or of a newer version, can still be opened later.
             guard error.code == .storeDamaged else { throw error }
             damage.details.append(error.message)
             throw damage.withHint("restore the file from a backup, or move both generations away and sign in again")

@@ -23,7 +23,7 @@ struct KeyFile: Sendable {
         return try read(in: folder)
     }
 
-    /// The key, made now where there was none. Whoever else reads the file finds nothing or all of it.
+    /// The key, made now where there was none. Another process that reads the file finds no content or all of it.
     ///
     /// - Throws: as ``read()``; ``ErrorCode/lockTimeout``.
     func readOrMake(_ random: any RandomSource) throws(CredentialError) -> [UInt8] {

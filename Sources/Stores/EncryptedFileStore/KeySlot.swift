@@ -6,14 +6,14 @@ struct KeySlot: Equatable {
     /// The size of an encoded slot in bytes.
     static let size = 88
 
-    /// What opens the slot.
+    /// The kind of secret that opens the slot.
     let kind: Kind
     /// Makes the wrapping key of this slot unlike any other; 32 random bytes.
     let salt: [UInt8]
     /// The data key under the wrapping key, with its tag: 48 bytes.
     let wrapped: [UInt8]
 
-    /// What opens a slot.
+    /// The kind of secret that opens a slot.
     enum Kind: Equatable {
         /// A passphrase.
         case passphrase(ScryptCost)
@@ -108,7 +108,7 @@ struct KeySlot: Equatable {
     }
 }
 
-/// What guessing a passphrase costs: the parameters of scrypt (RFC 7914 §2).
+/// The cost of guessing a passphrase: the parameters of scrypt (RFC 7914 §2).
 package struct ScryptCost: Sendable, Equatable {
     /// The base-2 logarithm of N.
     package let logarithm: UInt8
@@ -117,10 +117,10 @@ package struct ScryptCost: Sendable, Equatable {
     /// p: the parallelism.
     package let parallelism: UInt16
 
-    /// What new slots get: N = 2^17, r = 8, p = 1; 128 MiB and about a third of a second.
+    /// The cost of new slots: N = 2^17, r = 8, p = 1; 128 MiB and about a third of a second.
     package static let standard = ScryptCost(logarithm: 17, blockSize: 8, parallelism: 1)
 
-    /// What stands in slots that need no scrypt.
+    /// The cost in slots that need no scrypt.
     static let none = ScryptCost(logarithm: 0, blockSize: 0, parallelism: 0)
 
     /// Makes parameters; a slot takes only what ``isAcceptable``.

@@ -1,6 +1,6 @@
 package import CredentialCore
 
-/// Where the secrets come from that open key slots.
+/// The sources of the secrets that open key slots.
 package struct KeySources: Sendable {
     /// The passphrase, asked for only when a slot needs it; `nil` where the user has configured none.
     package let passphrase: @Sendable () throws(CredentialError) -> Secret?
@@ -11,7 +11,7 @@ package struct KeySources: Sendable {
     package var unseen: @Sendable (_ work: () throws(CredentialError) -> Void) throws(CredentialError) -> Void = {
         work throws(CredentialError) in try work()
     }
-    /// Who gives ``passphrase``, for messages: `CREDMGR_PASSPHRASE_COMMAND`.
+    /// The source of ``passphrase``, for messages: `CREDMGR_PASSPHRASE_COMMAND`.
     package var giver = "the program"
     /// Keeps data keys that a passphrase has opened, outside this process; `nil` for none.
     package let unlockedKeys: (any AccessTokenCache)?

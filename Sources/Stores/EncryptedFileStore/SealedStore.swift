@@ -66,7 +66,7 @@ struct SealedStore {
     }
 }
 
-/// What a store's file held when it was read.
+/// The content of a store's file when it was read.
 struct OpenedStore {
     /// The header.
     var header: StoreHeader
@@ -74,10 +74,10 @@ struct OpenedStore {
     var items: StoreItems
     /// The data key.
     let key: DataKey
-    /// Where it was read.
+    /// The file that the content was read from.
     let origin: Origin
 
-    /// Where a store was read.
+    /// The file that a store was read from.
     enum Origin {
         /// Nowhere: the group has no file yet.
         case new

@@ -13,7 +13,7 @@ struct StoreHeader: Equatable {
     /// How many slots there may be.
     static let slotCounts = 1...8
 
-    /// What this file is called for ever; 16 random bytes.
+    /// The permanent identifier of this file; 16 random bytes.
     let fileID: [UInt8]
     /// How often it was written.
     var generation: UInt64

@@ -1,7 +1,7 @@
 import CredentialCore
 import StrictJSON
 
-/// What a store's file holds, in the order it was added.
+/// The items of a store's file, in the order in which they were added.
 struct StoreItems: Equatable {
     /// One secret.
     struct Item: Equatable {

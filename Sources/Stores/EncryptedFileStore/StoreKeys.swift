@@ -9,7 +9,7 @@ final class StoreKeys: Sendable {
     private let random: any RandomSource
     private let cryptography: any Cryptography
     private let remembered = Mutex<[[UInt8]: DataKey]>([:])
-    /// What a new file is to be opened with, once it was asked for: a command that gives it is run once.
+    /// The key that a new file is to be opened with, once it was asked for: a command that gives it is run once.
     private let checked = Mutex<StoreKey?>(nil)
 
     /// Knows where to look.
@@ -101,7 +101,7 @@ final class StoreKeys: Sendable {
         return key
     }
 
-    /// What a new file is opened with: the passphrase where the user has configured one, else the key file.
+    /// The key that opens a new file: the passphrase if the user has configured one, else the key file.
     ///
     /// - Throws: ``ErrorCode/usage`` for a passphrase that is too short to make a file with.
     func configuredKey(of group: KeychainGroup) throws(CredentialError) -> StoreKey {
@@ -210,7 +210,7 @@ final class StoreKeys: Sendable {
 
 /// The key of a store's file: 32 bytes, overwritten with the last reference.
 ///
-/// What the overwriting cannot reach are copies that the calls of the cryptography port make on their way.
+/// The overwriting cannot reach copies that the calls of the cryptography port make on their way.
 final class DataKey: @unchecked Sendable {
     /// How many bytes a key has.
     static let size = 32

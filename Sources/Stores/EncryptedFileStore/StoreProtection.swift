@@ -33,7 +33,7 @@ extension StoreProtection {
 }
 
 extension EncryptedFileStore {
-    /// What protects the file of a group; `nil` where there is no file.
+    /// The protection of the file of a group; `nil` if there is no file.
     ///
     /// - Throws: as ``slots(of:)``.
     package func protection(of group: KeychainGroup) throws(CredentialError) -> StoreProtection? {

@@ -1,8 +1,8 @@
 import Platform
 import Synchronization
 
-/// What all clusters of a process have cost it: nodes that are silent are waited for together, however many groups and clusters a
-/// command has to ask.
+/// The waiting time that all clusters of a process have cost it: silent nodes are waited for together, however many
+/// groups and clusters a command has to ask.
 package final class ClusterWaiting: Sendable {
     /// Milliseconds that only grow.
     let elapsed: @Sendable () -> Int64

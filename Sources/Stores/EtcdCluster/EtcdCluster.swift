@@ -5,15 +5,15 @@ import Synchronization
 
 /// A cluster of etcd (3.4 or newer), by one of its endpoints at a time.
 ///
-/// A call that has not reached its endpoint goes to the next. One that broke is asked again only where it reads: of a
-/// transaction nobody knows then whether it was applied. The next call begins where the last one was answered: a node that
-/// is silent is waited for once. What was waited for in vain moments ago, by any cluster of this process, is left out of what the
-/// next call may take, and once nothing is left of it calls to nodes that were asked fail at once: so a command of many calls, and
-/// of many groups, is bounded, too.
+/// A call that has not reached its endpoint goes to the next. One that broke is asked again only where it reads: of
+/// a transaction nobody knows then whether it was applied. The next call begins where the last one was answered: a
+/// node that is silent is waited for once. Time that any cluster of this process has waited in vain moments ago is
+/// subtracted from the time of the next call. Once no time is left, calls to nodes that were asked fail at once: so
+/// a command of many calls, and of many groups, is bounded, too.
 package final class EtcdCluster: Cluster {
     let endpoints: [(name: String, channel: any RemoteProcedures)]
     private let waiting: ClusterWaiting
-    /// What prints the commands that give this host what it needs in the cluster.
+    /// The function that prints the commands that give this host its access to the cluster.
     private let setup: @Sendable () -> Message
     private let certificate: @Sendable () -> OwnCertificate?
     private let now: @Sendable () -> Instant
@@ -23,9 +23,10 @@ package final class EtcdCluster: Cluster {
     /// How long one endpoint may take for a call, and all of them, in milliseconds.
     private static let callMilliseconds: Int64 = 4_500
     private static let allMilliseconds: Int64 = 10_000
-    /// What is left of that to a command that has waited for something else: nodes have a leader after two seconds.
+    /// The part of that time that is left to a command that has waited for something else: nodes have a leader
+    /// after two seconds.
     private static let electionMilliseconds: Int64 = 3_000
-    /// What an endpoint has of what is left, however many come after it.
+    /// The least part of the remaining time that an endpoint has, however many come after it.
     private static let leastMilliseconds: Int64 = 1_000
     private static let keepAliveSeconds: Int32 = 5
 
@@ -103,7 +104,7 @@ package final class EtcdCluster: Cluster {
     package func hold(_ lease: ClusterLease) -> any HeldLease {
         let held = KeptLease()
         let request = EtcdMessages.leaseRequest(lease)
-        // Where no thread can be had the lease ends after its time, which is what a lease is for.
+        // If no thread can be had, the lease ends after its time, which is the purpose of a lease.
         try? DeadlineThread.start { [self] in
             while held.isWanted(after: Self.keepAliveSeconds) {
                 guard let answer = try? call(EtcdMessages.keepAlive, request, again: true),
@@ -126,7 +127,7 @@ package final class EtcdCluster: Cluster {
 
     package var ownCertificate: OwnCertificate? { certificate() }
 
-    /// What is wrong with this host's certificate, where a connection has failed: the nodes do not say.
+    /// The fault of this host's certificate, if a connection has failed: the nodes do not report it.
     var ownFault: CredentialError? { certificate()?.fault(at: now()) }
 
     package func health() -> [ClusterNode] {
@@ -185,7 +186,7 @@ package final class EtcdCluster: Cluster {
         for step in endpoints.indices {
             let number = (first + step) % endpoints.count, (name, channel) = endpoints[number]
             let asked = elapsed()
-            // Who was answered by another node each time has lost as much, and is not refused for that.
+            // A process that was answered by another node each time has lost as much, and is not refused for that.
             let left = max(end - asked, known == nil ? Self.leastMilliseconds : 0)
             guard left > 0 else {
                 if failures.isEmpty, let known { failures = known }
@@ -241,7 +242,7 @@ package final class EtcdCluster: Cluster {
             hint: "credmgr doctor", details: details)
     }
 
-    /// What makes room: history goes, then the files shrink, then writes are taken again.
+    /// The commands that make room: history goes, then the files shrink, then writes are accepted again.
     private static var moreSpace: Message {
         "an administrator of the cluster: etcdctl compact $(etcdctl get / -w fields | sed -n 's/.*Revision. : //p'); "
             + "etcdctl defrag --cluster; etcdctl alarm disarm"

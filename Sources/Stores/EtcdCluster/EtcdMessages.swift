@@ -125,7 +125,7 @@ enum EtcdMessages {
         return records
     }
 
-    /// What the reads of a transaction gave, in their order.
+    /// The results of the reads of a transaction, in their order.
     static func answers(in transaction: [UInt8]) -> (succeeded: Bool, ranges: [[ClusterRecord]]) {
         var succeeded = false
         var ranges: [[ClusterRecord]] = []
@@ -148,7 +148,7 @@ enum EtcdMessages {
         return lease
     }
 
-    /// What alarms members have raised (`AlarmResponse`).
+    /// The alarms that members have raised (`AlarmResponse`).
     static func alarms(in answer: [UInt8]) -> [String] {
         var alarms: [String] = []
         for (field, value) in MessageReader(answer) where field == 2 {
@@ -160,7 +160,7 @@ enum EtcdMessages {
         return alarms
     }
 
-    /// What a message of a watch says.
+    /// The content of a message of a watch.
     static func news(in answer: [UInt8]) -> EtcdNews {
         var news = EtcdNews()
         for (field, value) in MessageReader(answer) {
@@ -204,11 +204,11 @@ enum EtcdMessages {
 
 /// A message of a watch.
 struct EtcdNews {
-    /// What was changed.
+    /// The changes of the records.
     var changes: [ClusterChange] = []
     /// Whether the server has ended the watch, and why.
     var isCancelled = false
     var reason = ""
-    /// Where the history begins, if what was asked for is older.
+    /// The revision at which the history begins, if the requested one is older.
     var compactedRevision: Int64 = 0
 }

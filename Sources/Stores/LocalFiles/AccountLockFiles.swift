@@ -63,7 +63,7 @@ package struct AccountLockFiles: AccountLocks {
         return folder.isCurrent(lock.descriptor, account + ".lock")
     }
 
-    /// Who holds the lock now; `nil` where nobody does, or it is not known.
+    /// The holder of the lock now; `nil` if there is none, or it is not known.
     package func holder(of account: String, in group: KeychainGroup) -> LockHolder? {
         guard let folder = try? folders.open(.locks, of: group) else { return nil }
         return try? FileLock.holder(account + ".lock", in: folder)

@@ -10,7 +10,7 @@ package struct AccountRecordFiles: AccountRecords {
     static let layout = GroupFolders.layout
     static let formatName = GroupFolders.formatName
     static let indexName = "index"
-    /// Where an older version of this program had all accounts of a group.
+    /// The file in which an older version of this program had all accounts of a group.
     static let olderName = "accounts.json"
 
     /// The largest record read, in bytes.
@@ -166,7 +166,8 @@ package struct AccountRecordFiles: AccountRecords {
         var registry = AccountRegistry()
         let index = try index(of: group, .ids)
         guard let folder = try folders.open(.accounts, of: group) else {
-            // Whoever signs an account out takes its name away first: what is named is missing with its folder.
+            // A sign-out takes the name of the account away first: an account that is named is missing together
+            // with its folder.
             for id in index.inOrder { damaged(id, CredentialError.recordIsMissing(id)) }
             return registry
         }
@@ -248,7 +249,7 @@ package struct AccountRecordFiles: AccountRecords {
 
     private func makeGroup(_ group: KeychainGroup) throws(CredentialError) {
         let folder = try folders.create(of: group)
-        // Where this program writes, one that knows an earlier layout alone must not.
+        // A program that knows an earlier layout alone must not write where this one does.
         let layout = try layout(of: group, folder)
         if layout == Self.layout { return }
         if layout != nil { return try folders.raiseLayout(of: group) }
@@ -321,8 +322,8 @@ package struct AccountRecordFiles: AccountRecords {
         return try folder.names().filter { Self.isRecord($0.utf8.span) }
     }
 
-    /// What the records say, in the order of `index` where it knows them; what it knows of those that cannot be read stays
-    /// known.
+    /// The content of the records, in the order of `index` if it knows them; its facts about records that cannot be
+    /// read stay known.
     private func collect(
         _ group: KeychainGroup, after index: AccountIndex?
     ) throws(CredentialError) -> (entries: [AccountIndex.Entry], unreadable: [String], file: [UInt8]) {
@@ -342,7 +343,8 @@ package struct AccountRecordFiles: AccountRecords {
                 unreadable.append(id)
             }
         }
-        // Whoever signs an account out takes its name away first: a name without a record is a record that was lost.
+        // A sign-out takes the name of the account away first: a name without a record means that the record was
+        // lost.
         let named = index?.inOrder ?? []
         unreadable += named.filter { accounts[$0] == nil && !unreadable.contains($0) }
         var entries: [AccountIndex.Entry] = []
@@ -439,7 +441,7 @@ private struct Listing {
 }
 
 extension FileExchange {
-    /// What that means for a record.
+    /// The meaning of the result for a record.
     fileprivate var writing: RecordWriting {
         switch self {
         case .done: .done

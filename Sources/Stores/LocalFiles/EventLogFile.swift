@@ -6,7 +6,7 @@ import StrictJSON
 package struct EventLogFile: EventLog {
     /// The log's file.
     static let name = "events.jsonl"
-    /// What it is called once it is full.
+    /// The name of the file once it is full.
     static let rotatedName = "events.jsonl.1"
 
     /// The size in bytes from which a log is put away.
@@ -30,8 +30,8 @@ package struct EventLogFile: EventLog {
         // A second round where the log was put away between opening and locking it, or was full.
         for _ in 0..<3 {
             guard let file = try? folder.openShared(Self.name, appending: true) else { return }
-            // Locked, so that no line goes into a file that has been put away and that readers have left. Where
-            // locks do not work, a line at such a moment may go unseen.
+            // Locked, so that no line goes into a file that has been put away and that readers have left. If locks
+            // do not work, a line at such a moment may go unseen.
             let isLocked = FileLock.wait(file, milliseconds: Self.patience) == 0
             if isLocked, !folder.isCurrent(file, Self.name) { continue }
             let size = file.size

@@ -43,7 +43,7 @@ package final class EventReader: EventFeed {
             if !waiting.isEmpty { return waiting.removeFirst() }
             let remaining = timeout.map { $0 - stopwatch.elapsed }
             if let remaining, remaining <= 0 { return nil }
-            // Where the file system tells of no change, as over a network, looking again now and then has to do.
+            // If the file system reports no changes, as over a network, periodic polling must suffice.
             let outcome = watch.wait(milliseconds: min(remaining ?? Self.pollInterval, Self.pollInterval))
             if case .interrupted = outcome { return nil }
         }

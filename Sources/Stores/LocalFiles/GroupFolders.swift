@@ -2,7 +2,7 @@ package import CredentialCore
 import Glibc
 package import Platform
 
-/// Where the files of the keychain groups are: `$XDG_DATA_HOME/credmgr/groups/GROUP/`.
+/// The folders of the keychain groups' files: `$XDG_DATA_HOME/credmgr/groups/GROUP/`.
 package struct GroupFolders: Sendable {
     /// The folders of a group.
     package enum Folder: String, Sendable {

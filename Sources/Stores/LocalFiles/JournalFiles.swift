@@ -95,7 +95,7 @@ package struct JournalFiles: GenerationJournal {
         }
     }
 
-    /// Whether the mark of this process is there. Where `/proc` gives it none, the room that it has reserved stands for it.
+    /// Whether the mark of this process is there. The reserved space replaces it if `/proc` has none.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
     package func isMarkedForSending(
@@ -107,8 +107,8 @@ package struct JournalFiles: GenerationJournal {
         return ProcessMark(file.read(256, at: 0)) == ProcessMark.own
     }
 
-    /// Gives the room back, unless another process that lives has its mark there. What cannot be removed is used by the next
-    /// refresh.
+    /// Gives the room back, unless another process that lives has its mark there. The next refresh uses a file that
+    /// cannot be removed.
     package func releaseReserve(for account: String, in group: KeychainGroup) {
         guard let folder = try? folders.open(.journal, of: group) else { return }
         try? folder.removeReserve(account + Self.reserveSuffix) { ProcessMark($0)?.isAnotherLivingProcess != true }

@@ -2,7 +2,7 @@ import CredentialCore
 import Platform
 import StrictJSON
 
-/// Where the reading of one group's log stands.
+/// The position of a reader in one group's log.
 final class LogFollower {
     /// The group.
     let group: KeychainGroup

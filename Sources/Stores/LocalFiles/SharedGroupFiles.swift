@@ -2,7 +2,7 @@ package import CredentialCore
 import Platform
 import SharedGroups
 
-/// What this host keeps of the groups that it shares: `groups/GROUP/shared/`.
+/// The files that this host keeps of the groups that it shares: `groups/GROUP/shared/`.
 package struct SharedGroupFiles: GroupFiles {
     /// The largest file accepted, in bytes.
     private static let limit = 8 << 20

@@ -77,7 +77,7 @@ struct CacheKeys {
         do throws(KernelKey.Failure) {
             let kernel = try KernelKey.find(name)
             if kernel.bytes.count == SealingKey.halfSize { return kernel }
-            // What is no half was put there by somebody else; it opens nothing.
+            // A key that is no half was put there by another program; it opens no entry.
             kernel.drop()
         } catch {
             guard error == .missing else { throw error }

@@ -41,7 +41,7 @@ package final class OpenCache: AccessTokenCache {
     package func write(_ entry: [UInt8], name: CacheEntryName, seconds: Int64) {
         let place = place(of: name)
         if seconds <= 0 || !put(entry, name, at: place.path, end: clock.now.adding(seconds)) {
-            // What is there may be what the new one was to replace.
+            // The entry there may be the one that the new entry was to replace.
             folder.remove(place.path)
         }
         sweep(place.folder, keepsAll: name.isKey)
@@ -92,7 +92,8 @@ package final class OpenCache: AccessTokenCache {
         return Instant(epochSeconds: Int64(bitPattern: seconds))
     }
 
-    /// What a sealed entry is bound to: an entry under another's name does not open, nor one whose end was moved.
+    /// The context that a sealed entry is bound to: an entry under another's name does not open, nor does one whose
+    /// end was moved.
     private static func context(_ head: [UInt8], _ name: CacheEntryName) -> [UInt8] {
         var context = head
         context.append(contentsOf: name.owner.utf8)

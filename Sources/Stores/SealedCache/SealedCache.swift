@@ -49,7 +49,7 @@ package struct SealedCache: AccessTokenCache {
 
     package func write(_ entry: [UInt8], name: CacheEntryName, seconds: Int64) {
         if seconds <= 0 { return remove(name) }
-        // What cannot be kept is a miss for the next call, and no error of this one.
+        // An entry that cannot be kept is a miss for the next call, and no error of this one.
         (try? made())?.write(entry, name: name, seconds: seconds)
     }
 

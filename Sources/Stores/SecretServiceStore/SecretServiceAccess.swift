@@ -18,7 +18,7 @@ struct Allowance {
     mutating func renew() { deadline = Deadline(milliseconds: milliseconds) }
 }
 
-/// Where a step on the Secret Service has got to.
+/// The progress of a step on the Secret Service.
 enum ServiceStep<Value: Sendable>: Sendable {
     /// It is through.
     case done(Value)
@@ -44,8 +44,8 @@ final class SecretServiceAccess: Sendable {
     private let busAddress: String?
     private let staleVariable: CredentialError?
     private let state = Mutex(State.closed)
-    /// The first session, which may be begun before it is asked for. Whoever asks first takes it: none is left over for the time
-    /// after a restart of the bus.
+    /// The first session, which may be begun before it is asked for. The first caller takes it: none is left over
+    /// for the time after a restart of the bus.
     private enum First {
         case notBegun
         case begun(BackgroundCall<SecretServiceSession, ServiceFault>)
@@ -166,7 +166,7 @@ final class SecretServiceAccess: Sendable {
         return named
     }
 
-    /// Begins to open a session in the background, for a step that is soon to come. What fails is told by that.
+    /// Begins to open a session in the background, for a step that is soon to come. That step reports a failure.
     ///
     /// - Parameter milliseconds: how long that may take.
     func begin(milliseconds: Int32) {

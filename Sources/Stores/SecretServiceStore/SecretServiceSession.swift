@@ -5,7 +5,7 @@ import Platform
 ///
 /// Nothing here unlocks or asks by itself: what is locked, and what needs a person, is part of the answers.
 final class SecretServiceSession: Sendable {
-    /// What a search says, with the question settled whether an empty answer can be believed.
+    /// The result of a search, with the question settled whether an empty answer can be believed.
     enum Search {
         /// Open items in the default collection; never empty.
         case found([String])

@@ -185,7 +185,7 @@ package final class SecretServiceStore: SecretStore {
         }
     }
 
-    /// Whose the items of a group of one kind are, by their paths.
+    /// The owners of the items of a group of one kind, by the items' paths.
     private func owners(
         of group: KeychainGroup, _ kind: SecretItem.Kind
     ) throws(CredentialError) -> [String: String] {
@@ -201,7 +201,7 @@ package final class SecretServiceStore: SecretStore {
         } ?? [:]
     }
 
-    /// What `body` makes of the items with these attributes; `nil` where there are none.
+    /// The result of `body` for the items with these attributes; `nil` if there are none.
     private func found<Value: Sendable>(
         _ attributes: [(String, String)], _ milliseconds: Int32,
         _ body: @escaping @Sendable ([String], SecretServiceSession, Deadline) throws(ServiceFault) -> Value
@@ -257,7 +257,7 @@ package final class SecretServiceStore: SecretStore {
         }
     }
 
-    /// Who provides the service and what its default collection is, without unlocking anything.
+    /// The provider of the service and its default collection, without unlocking anything.
     ///
     /// - Throws: ``ErrorCode/storeUnavailable``.
     package func describe() throws(CredentialError) -> SecretServiceDescription {
@@ -317,14 +317,14 @@ package final class SecretServiceStore: SecretStore {
     private static let readMilliseconds: Int32 = 3_000
     private static let writeMilliseconds: Int32 = 5_000
     private static let removalRounds = 8
-    /// What listing an item more may take; it takes a fraction of one.
+    /// The time limit for listing one more item; listing takes a fraction of it.
     private static let itemMilliseconds: Int32 = 5
     /// How many secrets one question asks for.
     private static let secretsAtOnce = 64
 }
 
 extension SecretItem {
-    /// What the item is found by. Keyrings keep it in clear.
+    /// The set of attributes that finds the item. Keyrings keep it in clear.
     fileprivate var attributes: [(String, String)] {
         Self.attributes(group: group, kind: kind) + [("account", owner)]
     }
@@ -335,7 +335,7 @@ extension SecretItem {
 }
 
 extension SecretServiceStore {
-    /// What protects the default collection: the same for every group.
+    /// The protection of the default collection: the same for every group.
     package func protection(of group: KeychainGroup) throws(CredentialError) -> StoreProtection? {
         StoreProtection(
             summary: "kept by the desktop's keyring, encrypted with the password that unlocks it",

@@ -1,8 +1,8 @@
 import CredentialCore
 
-/// What went wrong between us and the Secret Service.
+/// A failure between credmgr and the Secret Service.
 struct ServiceFault: Error {
-    /// What the caller can do about it.
+    /// The kind of remedy that the caller has.
     enum Kind: Equatable {
         /// libsecret is not installed.
         case noLibrary

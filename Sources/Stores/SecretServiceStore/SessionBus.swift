@@ -1,7 +1,7 @@
 package import CredentialCore
 import Glibc
 
-/// Where the session bus of this user is.
+/// The address of this user's session bus.
 package enum SessionBus {
     /// The address of a bus that exists already, as D-Bus clients look for it: the environment, then
     /// `$XDG_RUNTIME_DIR/bus`; where there is no such variable, as in cron jobs, `/run/user/UID/bus`, which is what

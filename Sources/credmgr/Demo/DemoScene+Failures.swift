@@ -1,7 +1,7 @@
 import CredentialCore
 import DemoProvider
 
-/// What goes wrong, and what the apps made of it.
+/// The failures, and the way in which the apps handled them.
 extension DemoScene {
     static let nobody = DemoScene(title: "Nobody has signed in: the app crashed here, a script can tell") {
         (stage, _) throws(CredentialError) in

@@ -3,7 +3,7 @@ import DemoProvider
 
 /// A scene of the walkthrough.
 struct DemoScene: Sendable {
-    /// What happens, in a line.
+    /// The event of the scene, in one line.
     let title: Message
     /// Plays it.
     let play: @Sendable (borrowing DemoStage, DemoProvider) throws(CredentialError) -> Void

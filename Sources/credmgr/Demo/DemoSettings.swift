@@ -16,7 +16,7 @@ struct DemoSettings {
     static let group = "com.microsoft.azureactivedirectory.samples.graph.QuickStart"
     /// The account type of another tool, which the walkthrough adds.
     static let otherTool = "ReportTool"
-    /// Who signs up.
+    /// The user that signs up.
     static let carol = DemoUser(
         email: "carol@example.com", password: Secret("carol's password"), objectID: "", name: "Carol Example")
 

@@ -5,14 +5,14 @@ import LocalMachine
 import Platform
 import StrictJSON
 
-/// Where the walkthrough is played: runs this program's own commands as a shell would, and shows them.
+/// The stage of the walkthrough: it runs this program's own commands as a shell would, and shows them.
 struct DemoStage {
     private let machine: Machine
     private let session: Session
     private let home: String
     /// The provider's address.
     let base: String
-    /// What stands before its commands.
+    /// The prompt before its commands.
     private let prompt: String
     private var sceneNumber = 0
 
@@ -24,7 +24,7 @@ struct DemoStage {
         self.prompt = prompt
     }
 
-    /// What a command printed.
+    /// The output of a command.
     struct Outcome {
         let output: String
         let errors: String

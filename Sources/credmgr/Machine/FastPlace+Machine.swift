@@ -3,9 +3,9 @@ import Platform
 import SealedCache
 
 extension FastPlace {
-    /// What there is on this machine; `nil` without a home folder or without a cache, which is not made here.
+    /// The place on this machine; `nil` without a home folder or without a cache, which is not made here.
     static func ofThisMachine() -> FastPlace? {
-        // What is neither is refused by the long way.
+        // The full command rejects any other value.
         guard ["", "on"].contains(ProcessEnvironment.variable("CREDMGR_CACHE") ?? ""),
             let directories = try? BaseDirectories(variable: ProcessEnvironment.variable),
             let cache = SealedCache(runtime: ProcessEnvironment.variable("XDG_RUNTIME_DIR"), clock: SystemClock())

@@ -15,7 +15,7 @@ struct LinuxDataFolder: DataFolder {
             return [FolderFault(path: path, kind: .anothers)]
         }
         var faults: [FolderFault] = []
-        // Where it will be counts already.
+        // The future location of the folder counts already.
         if let above = PrivateDirectory.exposedFolder(above: path) {
             faults.append(FolderFault(path: path, kind: .replaceable(above: above)))
         }
@@ -70,7 +70,7 @@ struct LinuxDataFolder: DataFolder {
         }
         for name in try FileNames.inFolder(path) where !isProgram(name, in: path) {
             let entry = "\(path)/\(name)"
-            // What has gone meanwhile is no fault.
+            // A file that has gone meanwhile is no fault.
             if let facts = FileFacts.of(entry) { try look(at: entry, facts, &faults) }
         }
     }

@@ -5,7 +5,7 @@ import LocalMachine
 import Platform
 import QRCodes
 
-/// What the command adds to the machine: the terminal, programs, listeners. Making it opens nothing.
+/// The parts that the command adds to the machine: the terminal, programs, listeners. Making it opens nothing.
 struct Machine: Sendable {
     /// The parts that the library has, too.
     let local: LocalMachine
@@ -25,7 +25,7 @@ struct Machine: Sendable {
             supervisor: ExecutablePath.itself)
     }
 
-    /// What commands are given.
+    /// The context that commands are given.
     var context: CommandContext {
         let searchPath = local.directories.configSearchPath + local.directories.dataSearchPath
         return CommandContext(

@@ -81,7 +81,7 @@ import Testing
         #expect(
             refused.standardError.contains("to ask the provider: credmgr token --introspect --type ")
                 && refused.standardError.contains(" --account \(account)\n"))
-        // What was asked about is asked of the provider, too.
+        // The hint asks the provider for the same scopes and audience, too.
         let shaped = ["--scope", "api more", "--audience", "https://api.example.test"]
         let other = try home.run(["claims", "--access-token"] + shaped, exits: 2).standardError
         #expect(other.contains(" --account \(account) --scope 'api more' --audience https://api.example.test\n"))
@@ -89,7 +89,7 @@ import Testing
         _ = provider
     }
 
-    @Test func `where the provider can be asked nothing, that is not the hint`() throws {
+    @Test func `a provider without introspection gets no introspection hint`() throws {
         try DemoTenant().signIn(at: home)
         let refused = try home.run(["claims", "--access-token"], exits: 2).standardError
         #expect(!refused.contains("--introspect"), "\(refused)")

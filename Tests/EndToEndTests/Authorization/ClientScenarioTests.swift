@@ -25,7 +25,7 @@ import Testing
         #expect(try scenario.requests(to: "/authorize").first?.query["resource"] == scenario.api)
     }
 
-    @Test func `nobody is sent to a browser for a client that could not authenticate`() throws {
+    @Test func `no user is sent to a browser for a client that cannot authenticate`() throws {
         let scenario = try AuthorizationScenario("token-endpoint-auth-unusable")
         let refused = try home.run(["login", "--resource", scenario.api], exits: 2)
         #expect(refused.standardError.contains("--client-id"))
@@ -64,7 +64,7 @@ import Testing
         ("scope-from-scopes-supported", "mcp:basic mcp:read mcp:write"),
         ("scope-omitted-when-undefined", nil), ("offline-access-scope", "mcp:basic offline_access"),
         ("offline-access-not-supported", "mcp:basic"),
-    ]) func `asks for what the API wants`(rule: String, scope: String?) throws {
+    ]) func `requests the scope that the API requires`(rule: String, scope: String?) throws {
         let scenario = try AuthorizationScenario(rule)
         try scenario.signIn(at: home)
         let asked = try #require(try scenario.requests(to: "/authorize").first).query

@@ -6,7 +6,7 @@ import StrictJSON
 import TestSupport
 import Testing
 
-/// What the command does with servers that tell of themselves, done by a Swift program.
+/// The behaviour of the command with servers that publish metadata, repeated by a Swift program.
 @Suite struct `Scenarios of a program` {
     private let home: Home
     private let store: AccountStore

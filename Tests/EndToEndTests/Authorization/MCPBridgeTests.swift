@@ -45,7 +45,7 @@ import Testing
         #expect(try scenario.requests(to: "/token").count == 1)
     }
 
-    @Test func `a token that is refused is refreshed once, and what a person has to do is said`() throws {
+    @Test func `a refused token is refreshed once, and the user's next step is reported`() throws {
         let hello = #"{"jsonrpc":"2.0","id":"a","method":"initialize","params":{}}"# + "\n"
         let scenario = try AuthorizationScenario("challenge-loop")
         try scenario.signIn(at: home)

@@ -74,8 +74,8 @@ import Testing
         #expect(asked.allSatisfy { $0.form["client_secret"] == nil && $0.form["resource"] == scenario.api })
     }
 
-    /// Where else a workload has its identity from: what a program prints (the SPIFFE Workload API's `spire-agent api
-    /// fetch jwt` is one), what its surroundings say, and the file that a SPIFFE helper keeps.
+    /// The other sources of a workload's identity: the output of a program (the SPIFFE Workload API's `spire-agent
+    /// api fetch jwt` is one), a variable of the environment, and the file that a SPIFFE helper keeps.
     @Test(arguments: ["command", "env", "file"])
     func `wif-jwt-bearer from each source, read anew at each refresh`(source: String) throws {
         let scenario = try AuthorizationScenario("wif-jwt-bearer")

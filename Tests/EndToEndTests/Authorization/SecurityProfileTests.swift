@@ -3,7 +3,8 @@ import StrictJSON
 import TestSupport
 import Testing
 
-/// What the FAPI 2.0 Security Profile demands of a client (§5.3.3), all at once, at a server that takes nothing less.
+/// The requirements of the FAPI 2.0 Security Profile on a client (§5.3.3), all at once, at a server that takes
+/// nothing less.
 @Suite struct `FAPI 2_0 Security` {
     private let home: Home
 

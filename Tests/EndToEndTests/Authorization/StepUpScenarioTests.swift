@@ -88,7 +88,7 @@ import Testing
         #expect(try scenario.requests(to: "/token").count == 2)
     }
 
-    @Test func `what is no demand of its own is a usage error`() throws {
+    @Test func `an invalid step-up option is a usage error`() throws {
         let scenario = try AuthorizationScenario("authentication-step-up")
         try scenario.signIn(at: home)
         let name = try #require(try home.json(["types", "--json"]).array?.first?.object?["name"]?.string)

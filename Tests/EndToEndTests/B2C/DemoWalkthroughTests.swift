@@ -110,7 +110,8 @@ import Testing
             transcript.split { !($0.isLetter || $0.isNumber || "-_".contains($0)) }.map(\.count).max() ?? 0
         #expect(longest < 60)
         #expect(!transcript.contains("credmgr: warning"))
-        // What the sealed cache leaves is nothing without the half in the kernel's keyring, and ends with the session.
+        // The files that the sealed cache leaves are useless without the half in the kernel's keyring, and end with
+        // the session.
         #expect(home.files.keys.allSatisfy { $0.hasPrefix("run/credmgr/") })
     }
 }

@@ -37,7 +37,9 @@ import Testing
     }
 
     @Test(arguments: [(["--flow", "device"], "device"), (["--flow", "jwt_bearer"], "jwt_bearer")])
-    func `What B2C lacks is refused by name, and nothing is sent`(words: [String], name: String) throws {
+    func `A flow that B2C does not support is refused by name, and no request is sent`(
+        words: [String], name: String
+    ) throws {
         let home = try Home(), tenant = try DemoTenant()
         try tenant.definePolicies(at: home)
         let outcome = try home.run(["login", "--type", "Tasks"] + words, exits: 2)

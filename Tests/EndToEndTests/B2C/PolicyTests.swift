@@ -58,7 +58,7 @@ import Testing
         #expect(try tenant.signIn(at: home, policy: "sign-in", carol) == id)
     }
 
-    @Test func `Prompt none is exit 4 where nobody is signed in, and silent where somebody is`() throws {
+    @Test func `Prompt none is exit 4 without a session, and silent with one`() throws {
         let home = try Home(), tenant = try DemoTenant()
         try tenant.definePolicies(at: home)
         let login = ["login", "--type", "Tasks", "--print-url", "--prompt"]
@@ -122,7 +122,7 @@ import Testing
         #expect(try home.json(["accounts", "--json"]).array?.isEmpty == true)
     }
 
-    @Test func `A policy whose refresh token the provider refuses leaves the others as they are`() throws {
+    @Test func `A policy with a refused refresh token leaves the other policies unchanged`() throws {
         let home = try Home(), tenant = try DemoTenant()
         try tenant.definePolicies(at: home)
         let id = try tenant.signIn(at: home, policy: "sign-in")
@@ -182,7 +182,7 @@ import Testing
         try home.run(["token", "--force-refresh"])
     }
 
-    @Test func `A forgotten password is reset in halves too, each saying what comes next`() throws {
+    @Test func `A forgotten password is reset in two steps too, each with its next step`() throws {
         let home = try Home(), tenant = try DemoTenant()
         try tenant.definePolicies(at: home)
         let url = try home.run(["login", "--type", "Tasks", "--print-url"]).line

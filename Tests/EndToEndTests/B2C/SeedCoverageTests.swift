@@ -19,7 +19,7 @@ import Testing
         }
     }
 
-    @Test func `No row is missing, and each says what became of it`() throws {
+    @Test func `No row is missing, and each has its result`() throws {
         let rows = try Self.rows()
         let wanted = (1...45).map { "N\($0)" } + (1...13).map { "A\($0)" } + (2...6).map { "2.\($0)" }
         #expect(rows.map(\.name) == wanted)
@@ -32,7 +32,7 @@ import Testing
     }
 
     /// The column of the library is of tests that are a Swift program's: a part that both have shows nothing of it.
-    @Test func `What it says of the library a test of the library shows`() throws {
+    @Test func `Each claim about the library has a test of the library`() throws {
         let tests = try FileManager.default.contentsOfDirectory(atPath: Self.root.path + "/Tests/LibraryTests")
             .filter { $0.hasSuffix(".swift") }
             .map { try String(contentsOfFile: Self.root.path + "/Tests/LibraryTests/" + $0, encoding: .utf8) }

@@ -75,7 +75,7 @@ import Testing
         #expect(tenant.provider.counters.tokenRequests > 0)
     }
 
-    @Test func `What B2C does not revoke is kept, until it is to be forgotten all the same`() throws {
+    @Test func `A grant that B2C cannot revoke is kept, unless the user forces its removal`() throws {
         let (home, tenant, alice, _) = try world()
         let refused = try home.run(["logout", "--account", alice, "--revoke"], exits: 2)
         #expect(refused.standardError.contains("not revoked, so the account is kept: revocation does not exist"))

@@ -6,7 +6,7 @@ import Testing
 
 /// The seeds' small print, by the real program.
 @Suite struct `The small print of the articles` {
-    @Test func `An api_base is addressed as it is, and dot segments mean what the standard says`() throws {
+    @Test func `An api_base is used as it is, and dot segments follow the standard`() throws {
         let home = try Home(), tenant = try DemoTenant()
         try tenant.definePolicies(at: home)
         try tenant.signIn(at: home, policy: "sign-in")
@@ -36,7 +36,7 @@ import Testing
         #expect(token.object?["refreshed"] == false)
     }
 
-    @Test func `A correlation id can be chosen and is shown, also where all goes well`() throws {
+    @Test func `A correlation ID can be chosen and is shown, also on success`() throws {
         let home = try Home(), tenant = try DemoTenant()
         let id = "0b5c2f0e-9d3c-4c67-8f6a-1f2e3d4c5b6a"
         let chosen = ["CREDMGR_CORRELATION_ID": id]

@@ -133,7 +133,7 @@ import Testing
         },
         Turn("api_reply", "{\"message\":1}") { home, tenant in
             try tenant.signIn(at: home, policy: "sign-in")
-            // What is no list is passed on as it is: reading it is the caller's business.
+            // A reply that is no list is passed on as it is: reading it is the caller's business.
             #expect(try home.run(["request", "GET", "/api/tasks"]).standardOutput == "{\"message\":1}")
             #expect(try home.json(["request", "GET", "/tasks"]).array == nil)
         },

@@ -50,7 +50,7 @@ extension AuthorizationScenario {
     /// From now on the resource names the second authorization server.
     func move() throws { _ = try LoopbackClient().send("POST", control + "/__move") }
 
-    /// What a browser ends at that opens an authorization URL.
+    /// The URL at which a browser ends that opens an authorization URL.
     func redirect(from url: String) throws -> String {
         if let certificates, url.hasPrefix("https:") {
             let words = [

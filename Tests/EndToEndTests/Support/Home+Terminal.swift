@@ -3,15 +3,15 @@ import StrictJSON
 import TestSupport
 import Testing
 
-/// What a program on a terminal of its own has shown and printed.
+/// The text that a program on a terminal of its own has shown and printed.
 struct TerminalSession {
-    /// What stood on the terminal.
+    /// The text on the terminal.
     let text: String
     /// Standard output, which is a pipe.
     let output: String
     /// The exit status; the number of a signal is negative.
     let status: Int64
-    /// What was typed and not read: the shell would execute it.
+    /// The input that was typed and not read: the shell would execute it.
     let left: String
 }
 

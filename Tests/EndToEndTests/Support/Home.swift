@@ -10,7 +10,7 @@ import Testing
 /// failure prints no result, that it says why in one voice, and that no secret shows. When a home goes, none of the
 /// program's files in it may hold one.
 final class Home: Sendable {
-    /// Where it is.
+    /// The path of the home.
     var path: String { folder.path }
     /// The variables that every call gets.
     var environment: [String: String] { home.environment }
@@ -38,12 +38,13 @@ final class Home: Sendable {
     }
 
     deinit {
-        // What a test put there itself, or had put there by its own programs or by `-o`, is its own business.
+        // Files that a test put there itself, or had put there by its own programs or by `-o`, are its own
+        // business.
         let own = ownFiles.withLock { $0 }
         for folder in ["data", "config", "run", "tmp"] {
             for case let name as String in FileManager.default.enumerator(atPath: path + "/" + folder) ?? .init() {
                 let file = folder + "/" + name
-                // What a link leads to is not the home's.
+                // The target of a link does not belong to the home.
                 let kind = try? FileManager.default.attributesOfItem(atPath: path + "/" + file)[.type]
                 guard !own.contains(file), kind as? FileAttributeType != .typeSymbolicLink,
                     let content = FileManager.default.contents(atPath: path + "/" + file)

@@ -10,7 +10,7 @@ final class ProgramScene: Sendable {
     /// The account's token.
     let token: String
 
-    /// Where scripts/install-servers puts the programs of PyPI that take tokens.
+    /// The folder in which scripts/install-servers puts the programs of PyPI that take tokens.
     static let clients: String = {
         let environment = ProcessInfo.processInfo.environment
         let cache = environment["XDG_CACHE_HOME"] ?? (environment["HOME"] ?? "") + "/.cache"

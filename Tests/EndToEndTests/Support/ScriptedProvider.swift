@@ -7,9 +7,10 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// An authorization server whose answers a test writes. Whoever opens its authorization URL is signed in at once.
+/// An authorization server whose answers a test writes. The user that opens its authorization URL is signed in at
+/// once.
 final class ScriptedProvider: Sendable {
-    /// What it answers.
+    /// The answers of the server.
     struct Script: Sendable {
         /// Put over the members of the metadata; `null` takes one away.
         var metadata: JSONObject = JSONObject()
@@ -24,13 +25,13 @@ final class ScriptedProvider: Sendable {
         /// The token endpoint's answer.
         var token = ServerResponse.json(
             200, ["access_token": "at-1", "token_type": "Bearer", "expires_in": 3600, "refresh_token": "rt-1"])
-        /// Who the id token is about; without it there is none.
+        /// The subject of the ID token; without it there is none.
         var idTokenSubject: String?
         /// Put over the claims of the id token; `null` takes one away.
         var idTokenClaims: JSONObject = JSONObject()
         /// Whether a refresh token comes beside an id token.
         var refreshesIDTokens = false
-        /// What becomes of a refresh token that was used. Without it every request gets ``token``.
+        /// The fate of a refresh token that was used. Without it every request gets ``token``.
         var rotation: Rotation?
         /// With ``Rotation/grantsScopes``: the scopes that a sign-in gets in place of those that it asks for, and the refresh
         /// tokens that were revoked.
@@ -54,7 +55,7 @@ final class ScriptedProvider: Sendable {
         var documents: [String: JSONObject] = [:]
     }
 
-    /// What becomes of a refresh token that was used.
+    /// The fate of a refresh token that was used.
     enum Rotation {
         /// It is replaced, and ends the sign-in where it comes again (RFC 9700 §4.14.2).
         case revokesReused

@@ -10,7 +10,7 @@ struct SharedHosts {
 
     let nodes: EtcdNodes
     let tenant: DemoTenant
-    /// What the group's keys begin with; another one for each test.
+    /// The beginning of the group's keys; another one for each test.
     let prefix: String
     /// The hosts, by their names in the group.
     let names: [String]

@@ -23,7 +23,7 @@ enum SmallProgram {
 struct Installation {
     private struct Failure: Error { let text: String }
 
-    /// Where it is.
+    /// The folder of the program.
     let folder: TemporaryFolder
     /// The small program.
     var small: String { folder.path + "/bin/credmgr" }

@@ -57,7 +57,7 @@ extension FuzzTarget {
         }
     }
 
-    /// What a keyring's item or the journal holds.
+    /// The content of a keyring's item or the journal.
     static let tokenSet = FuzzTarget("token-set") { bytes in
         guard let tokens = try? TokenSet(decoding: bytes) else { return }
         require((try? TokenSet(decoding: tokens.encoded())) == tokens, "a token set is written as it is read")
@@ -93,7 +93,7 @@ extension FuzzTarget {
         }
     }
 
-    /// What the encrypted file holds.
+    /// The content of the encrypted file.
     static let storeItems = FuzzTarget("store-items") { bytes in
         guard let items = StoreItems(bytes) else { return }
         require(StoreItems(items.bytes) == items, "items are written as they are read")

@@ -44,7 +44,7 @@ extension FuzzTarget {
         }
     }
 
-    /// What the refresh worker answers.
+    /// The answer of the refresh worker.
     static let refreshAnswer = FuzzTarget("refresh-answer") { bytes in
         if let outcome = try? RefreshWire.decodeAnswer(bytes) {
             let again = try? RefreshWire.decodeAnswer(RefreshWire.encode(outcome))
@@ -52,7 +52,7 @@ extension FuzzTarget {
         }
     }
 
-    /// What the refresh worker is asked.
+    /// The request to the refresh worker.
     static let refreshRequest = FuzzTarget("refresh-request") { bytes in
         guard let request = try? RefreshWire.decodeRequest(bytes) else { return }
         let again = try? RefreshWire.decodeRequest(RefreshWire.encode(request))
@@ -61,7 +61,7 @@ extension FuzzTarget {
             "a request is written as it is read")
     }
 
-    /// What git writes to its helper.
+    /// The text that git writes to its helper.
     static let gitCredential = FuzzTarget("git-credential") { bytes in
         guard let message = try? GitCredentialMessage(bytes) else { return }
         if let destination = message.destination {

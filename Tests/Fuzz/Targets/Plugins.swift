@@ -12,7 +12,7 @@ extension FuzzTarget {
         require(manifest.settings.allSatisfy { Name.isValid($0.name) }, "settings have names")
     }
 
-    /// What a plugin prints, as an answer to each operation.
+    /// The output of a plugin, as an answer to each operation.
     static let pluginReply = FuzzTarget("plugin-reply") { bytes in
         let transcript = PluginTranscript(bytes, plugin: "p")
         let redactor = Redactor(transcript.texts)

@@ -97,7 +97,7 @@ extension FuzzTarget {
         require(!result.identity.subject.isEmpty, "somebody has signed in")
     }
 
-    /// What a provider says of a token (RFC 7662), and to a pushed request (RFC 9126).
+    /// The response of a provider about a token (RFC 7662), and to a pushed request (RFC 9126).
     static let clientReply = FuzzTarget("client-reply") { bytes in
         guard let type = client("code") else { return require(false, "the definition is usable") }
         let context = OneReply(bytes).context, adapter = GenericOAuth2Adapter()

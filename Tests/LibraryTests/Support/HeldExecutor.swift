@@ -2,7 +2,7 @@ import Foundation
 
 /// Runs the jobs of tasks that prefer it, one after the other on a thread of its own, and none while it is held.
 ///
-/// What it knows is guarded by the condition's lock.
+/// The condition's lock guards its state.
 final class HeldExecutor: TaskExecutor, @unchecked Sendable {
     private let condition = NSCondition()
     private var jobs: [UnownedJob] = []

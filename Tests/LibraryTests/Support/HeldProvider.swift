@@ -29,7 +29,7 @@ final class HeldProvider: Sendable {
 
     var base: String { "http://localhost:\(server.port)" }
 
-    /// What was asked so far.
+    /// The requests received so far.
     var received: [Received] { gate.received }
 
     /// Holds back the answers of a path from now on.
@@ -113,7 +113,7 @@ final class HeldProvider: Sendable {
 
 /// Counts requests, and keeps those of held paths waiting.
 ///
-/// What it knows is guarded by the condition's lock.
+/// The condition's lock guards its state.
 private final class Gate: @unchecked Sendable {
     private let condition = NSCondition()
     private var held: Set<String> = []

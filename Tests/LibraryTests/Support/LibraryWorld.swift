@@ -47,7 +47,7 @@ final class LibraryWorld: Sendable {
 
     var path: String { home.path }
 
-    /// What programs of this home see.
+    /// The environment of programs of this home.
     var environment: [String: String] {
         [
             "HOME": home.path, "PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8",
@@ -87,7 +87,7 @@ final class LibraryWorld: Sendable {
         }
     }
 
-    /// Where a browser ends that cannot come back by itself.
+    /// The URL at which a browser ends that cannot come back by itself.
     func redirect(
         from url: String, _ user: DemoUser = alice, act: DemoSignIn.Act = .submit()
     ) async throws -> String {
@@ -122,7 +122,7 @@ func offPool<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) as
     }
 }
 
-/// What a call throws; a failed test where it throws nothing.
+/// The error that a call throws; the test fails if it throws none.
 func failure(
     sourceLocation: SourceLocation = #_sourceLocation, _ body: () async throws -> some Any
 ) async -> CredentialError? {

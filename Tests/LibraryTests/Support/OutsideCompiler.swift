@@ -11,7 +11,7 @@ struct OutsideCompiler {
 
     init() throws { folder = try TemporaryFolder() }
 
-    /// What is wrong with the sources; empty where nothing is.
+    /// The errors in the sources; empty if there are none.
     func check(_ sources: [String: String]) async throws -> String {
         try await compile(["-typecheck"] + write(sources))
     }

@@ -53,7 +53,7 @@ final class Call {
         return nil
     }
 
-    /// What it has printed on standard error so far.
+    /// The text that it has printed on standard error so far.
     var errors: String { errorFile.text }
 
     /// Whether it has ended, or all of its output is there.

@@ -37,7 +37,7 @@ indirect enum BusValue: Sendable {
         }
     }
 
-    /// What a variant holds, when it is of `type`.
+    /// The content of a variant, if it is of `type`.
     func unwrapped(as type: String) -> BusReply? {
         guard isOfType("v"), let inner = unsafe library.glib.g_variant_get_variant(pointer) else { return nil }
         let value = unsafe BusReply(owning: inner, library)

@@ -5,8 +5,8 @@ import CredentialCore
 @safe final class EncryptedSession: @unchecked Sendable {
     // Immutable after `init`; proxies may be used from any thread. They go in this order.
     private let serviceHandle: LibSecretHandle
-    // What GIO queues for a main loop lands here and is done at the end; in the default context, which nobody runs, it
-    // would keep a closed connection alive, and the next one opened would be that one.
+    // Work that GIO queues for a main loop lands here and is done at the end. In the default context, which no
+    // thread runs, it would keep a closed connection alive, and the next connection opened would be that one.
     private let contextHandle: LibSecretHandle
     private let library: LibSecret
     /// The session's object path.

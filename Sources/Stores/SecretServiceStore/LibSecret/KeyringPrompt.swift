@@ -63,7 +63,7 @@ extension SecretServiceConnection {
     private static var promptInterface: String { "org.freedesktop.Secret.Prompt" }
 }
 
-/// What the bus said about a prompt; used by the one thread that runs the prompt's main context.
+/// The answer of the bus about a prompt; only the thread that runs the prompt's main context uses it.
 @safe private final class PromptAnswer {
     var outcome: SecretServiceConnection.PromptOutcome?
     var serviceVanished = false

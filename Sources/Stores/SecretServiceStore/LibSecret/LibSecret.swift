@@ -100,8 +100,8 @@ import Synchronization
         unsafe release = { unsafe library.glib.g_object_unref(UnsafeMutableRawPointer($0)) }
     }
 
-    /// Takes over one reference of a `GMainContext`. What waits in it is done before it is released: the news that a
-    /// connection was closed holds that connection, which holds its context.
+    /// Takes over one reference of a `GMainContext`. Its pending work is done before the context is released: the
+    /// news that a connection was closed holds that connection, which holds its context.
     init(context: OpaquePointer, of library: LibSecret) {
         unsafe pointer = context
         unsafe release = { context in

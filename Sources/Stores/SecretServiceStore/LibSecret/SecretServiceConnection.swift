@@ -27,7 +27,7 @@ struct ServiceQuestion: Sendable {
     private let connectionHandle: LibSecretHandle
     private let contextHandle: LibSecretHandle
     let library: LibSecret
-    /// What the service answered to the question given to the initializer.
+    /// The service's answer to the question given to the initializer.
     let firstAnswer: BusReply
 
     /// The `GDBusConnection`.

@@ -143,7 +143,8 @@ await cancelled("changes") {
     try Task.checkCancellation()
 }
 
-// What was under way has come to its end: nothing is lost, and what was told in between is refreshes.
+// All operations that were under way have come to their end: no data is lost, and the events in between are
+// refreshes.
 _ = try await store.token(of: alice, forceRefresh: true)
 try store.setLabel("still mine", of: alice)
 var others: Set<String> = []
