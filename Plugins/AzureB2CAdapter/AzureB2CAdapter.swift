@@ -9,10 +9,10 @@ package import StrictJSON
 package struct AzureB2CAdapter: CredentialAdapter {
     package let name = "azure-b2c"
     package let sendsThroughContext = true
-    package var summary: String { Message("Azure AD B2C, by tenant and policies").description }
+    package var summary: String { LocalizedMessage("Azure AD B2C, by tenant and policies").description }
     /// B2C registers native clients as `http://localhost` and refuses the address.
     package let defaultRedirectURI = "http://localhost"
-    private let source = MetadataSource()
+    private let source = MetadataFetcher()
 
     /// Makes the adapter; metadata it fetches is kept as long as it lives.
     package init() {}
@@ -54,14 +54,14 @@ package struct AzureB2CAdapter: CredentialAdapter {
             return try CodeFlow(client).begin(request, scope: scope)
         case .password:
             let client = try client(of: request.type, policy: request.policy, in: context)
-            return try DirectFlow(client).password(
+            return try NonInteractiveFlow(client).password(
                 request, scope: effectiveScope(request.scope, of: request.type),
                 extra: ["response_type": "token id_token"])
         case .clientCredentials:
             let scope = try B2CConfiguration.clientCredentialsScope(request.scope, of: request.type)
             let client = try client(
                 of: request.type, policy: request.policy, needsIssuer: false, in: context)
-            return try DirectFlow(client).clientCredentials(request, scope: scope)
+            return try NonInteractiveFlow(client).clientCredentials(request, scope: scope)
         case .device, .jwtBearer:
             throw B2CConfiguration.lacks("the \(request.flow.rawValue) flow")
         }
@@ -121,11 +121,11 @@ package struct AzureB2CAdapter: CredentialAdapter {
     }
 
     package func adopt(
-        _ token: ForeignToken, _ request: SignInRequest, in context: AdapterContext
+        _ token: ImportedToken, _ request: SignInRequest, in context: AdapterContext
     ) throws(CredentialError) -> SignInResult {
         try B2CConfiguration.check(request.type)
         let client = try client(of: request.type, policy: request.policy, in: context)
-        return try DirectFlow(client).adopt(
+        return try NonInteractiveFlow(client).adopt(
             token, request, scope: effectiveScope(request.scope, of: request.type))
     }
 
@@ -154,7 +154,7 @@ package struct AzureB2CAdapter: CredentialAdapter {
 
     package func endSessionAddress(
         _ grant: Grant?, policy: String, of type: AccountType, in context: AdapterContext
-    ) throws(CredentialError) -> WebAddress? {
+    ) throws(CredentialError) -> URI? {
         try SignOut(client(of: type, policy: policy, needsIssuer: false, in: context)).endSessionAddress(grant)
     }
 

@@ -53,10 +53,10 @@ enum B2CConfiguration {
         }
         if let word = type.tokenEndpointAuthMethod, ClientAuthentication.Method(rawValue: word) == nil {
             throw fault(
-                type, "token_endpoint_auth_method '\(ForeignText.shown(word, limit: 40))' is not known",
+                type, "token_endpoint_auth_method '\(UntrustedText.shown(word, limit: 40))' is not known",
                 hint: "one of \(ClientAuthentication.Method.allCases.map(\.rawValue).joined(separator: ", "))")
         }
-        try ReservedNames.check(type)
+        try ReservedParameters.check(type)
     }
 
     /// Checks that B2C has a flow, and that the type allows it.
@@ -76,7 +76,7 @@ enum B2CConfiguration {
     }
 
     /// The error for something that B2C does not have.
-    static func lacks(_ what: Message, hint: Message? = nil) -> CredentialError {
+    static func lacks(_ what: LocalizedMessage, hint: LocalizedMessage? = nil) -> CredentialError {
         CredentialError(.unsupported, "\(what) does not exist at Azure AD B2C", hint: hint)
     }
 
@@ -126,7 +126,7 @@ enum B2CConfiguration {
     /// The request with `localhost` in a loopback redirect that the type does not name: the portal of B2C registers
     /// no IP literals. One that is named is registered, whatever the portal says; the listener answers to it.
     static func withLocalhost(_ request: SignInRequest) -> SignInRequest {
-        guard let address = WebAddress(request.redirectURI), address.scheme == "http", address.isLoopback,
+        guard let address = URI(request.redirectURI), address.scheme == "http", address.isLoopback,
             address.host != "localhost", request.type.redirectURI == nil
         else { return request }
         var request = request
@@ -147,7 +147,9 @@ enum B2CConfiguration {
         }
     }
 
-    private static func fault(_ type: AccountType, _ reason: Message, hint: Message? = nil) -> CredentialError {
+    private static func fault(_ type: AccountType, _ reason: LocalizedMessage, hint: LocalizedMessage? = nil)
+        -> CredentialError
+    {
         CredentialError(.configuration, "account type '\(type.name)': \(reason)", hint: hint)
     }
 }

@@ -34,7 +34,7 @@ struct B2CDialect: ProviderDialect {
         guard let chosen = context.correlationID else { return newRequestID(context.random) }
         guard B2CAuthority.isGUID(chosen) else {
             throw CredentialError(
-                .usage, "CREDMGR_CORRELATION_ID '\(ForeignText.shown(chosen, limit: 60))' is not a UUID",
+                .usage, "CREDMGR_CORRELATION_ID '\(UntrustedText.shown(chosen, limit: 60))' is not a UUID",
                 hint: "CREDMGR_CORRELATION_ID=\(newRequestID(context.random))")
         }
         return chosen.lowercased()
@@ -53,9 +53,9 @@ struct B2CDialect: ProviderDialect {
         return text
     }
 
-    func error(for refusal: ProviderError, in operation: ProviderOperation) -> CredentialError {
-        B2CRefusal(refusal).map { $0.error(for: refusal, in: operation, type: type, policy: policy) }
-            ?? RefusalMapping.error(refusal, in: operation, type: type.name, clientKeys: type.clientKeys)
+    func error(for refusal: OAuthError, in operation: ProviderOperation) -> CredentialError {
+        B2CErrorDetail(refusal).map { $0.error(for: refusal, in: operation, type: type, policy: policy) }
+            ?? OAuthErrorMapping.error(refusal, in: operation, type: type.name, clientKeys: type.clientKeys)
     }
 
     /// The policy (`tfp`, in older tokens `acr`), the tenant where the token names it, and on a refresh that tenant
@@ -64,7 +64,7 @@ struct B2CDialect: ProviderDialect {
         guard let named = claims.text("tfp") ?? claims.text("acr"), B2CPolicy(named) == policy else {
             let named = claims.text("tfp") ?? claims.text("acr") ?? ""
             throw Self.refused(
-                "it is of policy '\(ForeignText.shown(named, limit: 80))', not of '\(policy)'")
+                "it is of policy '\(UntrustedText.shown(named, limit: 80))', not of '\(policy)'")
         }
         if let named = claims.text("tid"), let tenantID, !ConstantTime.equal(named.lowercased(), tenantID) {
             throw Self.refused("it is of another tenant")
@@ -72,25 +72,25 @@ struct B2CDialect: ProviderDialect {
         if let pinned = state[Self.tenantKey]?.string, let tenantID, !ConstantTime.equal(pinned, tenantID) {
             throw Self.refused("the tenant is another than at the sign-in")
         }
-        if let person = state[Self.personKey]?.string, let now = B2CPerson(claims: claims, profile: nil).subject,
+        if let person = state[Self.personKey]?.string, let now = B2CIdentity(claims: claims, profile: nil).subject,
             !ConstantTime.equal(person, now)
         {
             throw Self.refused("it is for another person than before")
         }
     }
 
-    func state(of received: ReceivedTokens) -> JSONObject {
+    func state(of received: VerifiedTokenResponse) -> JSONObject {
         var state = JSONObject()
         state[Self.policyKey] = .string(policy.canonical)
         state[Self.tenantKey] = tenantID.map { .string($0) }
         if let claims = received.claims {
-            state[Self.personKey] = B2CPerson(claims: claims, profile: nil).subject.map { .string($0) }
+            state[Self.personKey] = B2CIdentity(claims: claims, profile: nil).subject.map { .string($0) }
         }
         return state
     }
 
     func identity(
-        of received: ReceivedTokens, for request: SignInRequest, by client: OAuthClient
+        of received: VerifiedTokenResponse, for request: SignInRequest, by client: OAuthClient
     ) throws(CredentialError) -> Identity {
         if request.flow == .clientCredentials {
             return Identity(issuer: client.metadata.issuer, subject: type.clientID)
@@ -98,7 +98,7 @@ struct B2CDialect: ProviderDialect {
         guard let claims = received.claims else {
             throw Self.refused("there is none, so that nobody can tell who signed in")
         }
-        let person = B2CPerson(claims: claims, profile: B2CPerson.profile(of: received.reply))
+        let person = B2CIdentity(claims: claims, profile: B2CIdentity.profile(of: received.reply))
         guard let subject = person.subject else {
             throw CredentialError(
                 .validationFailed, "the policy '\(policy)' does not tell who signed in: neither oid nor sub",
@@ -109,7 +109,7 @@ struct B2CDialect: ProviderDialect {
             displayName: person.displayName)
     }
 
-    private static func refused(_ reason: Message) -> CredentialError {
+    private static func refused(_ reason: LocalizedMessage) -> CredentialError {
         CredentialError(.validationFailed, "the id token cannot be trusted: \(reason)")
     }
 }

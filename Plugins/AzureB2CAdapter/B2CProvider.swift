@@ -7,14 +7,14 @@ struct B2CProvider {
     let policy: B2CPolicy
     private let authority: B2CAuthority
     /// The issuer that the type names, where the tenant's is at another host: a custom domain.
-    private let alias: WebAddress?
+    private let alias: URI?
 
     /// Finds the authority of a type and the policy.
     ///
     /// - Throws: ``ErrorCode/configuration``, ``ErrorCode/usage``.
     init(_ type: AccountType, policy: String?) throws(CredentialError) {
         authority = try B2CAuthority(of: type)
-        alias = type.issuer.flatMap(WebAddress.init)
+        alias = type.issuer.flatMap(URI.init)
         self.policy = try B2CPolicy.named(policy, of: type)
     }
 
@@ -35,7 +35,7 @@ struct B2CProvider {
     /// - Throws: ``ErrorCode/validationFailed`` for an issuer or key set that is not the tenant's;
     ///   ``ErrorCode/temporary``; ``ErrorCode/configuration`` when there is no such policy.
     func metadata(
-        source: MetadataSource, in context: AdapterContext
+        source: MetadataFetcher, in context: AdapterContext
     ) throws(CredentialError) -> ServerMetadata {
         var metadata = endpoints
         let found: ServerMetadata
@@ -65,7 +65,7 @@ struct B2CProvider {
     /// The rule for issuers: B2C's is not the URL of its metadata, so it must be at the host of the authority, or at
     /// that of the type's own issuer; name a tenant by its GUID (the one configured, if one is), and no other policy.
     private func check(issuer: String) throws(CredentialError) {
-        guard let address = WebAddress(issuer), address.isSecure, address.origin == (alias ?? authority.base).origin
+        guard let address = URI(issuer), address.isSecure, address.origin == (alias ?? authority.base).origin
         else {
             throw refused(
                 issuer, "is at another host than the \(alias == nil ? "authority" : "type's issuer")",
@@ -86,17 +86,20 @@ struct B2CProvider {
     }
 
     /// The GUID of the tenant in an issuer, in lower case.
-    static func tenantID(_ issuer: String) -> String? { WebAddress(issuer).flatMap(tenantID) }
+    static func tenantID(_ issuer: String) -> String? { URI(issuer).flatMap(tenantID) }
 
-    private static func tenantID(_ issuer: WebAddress) -> String? {
+    private static func tenantID(_ issuer: URI) -> String? {
         let components = issuer.pathComponents
         let tenant = components.first?.lowercased() == "tfp" ? components.dropFirst().first : components.first
         return tenant.flatMap { B2CAuthority.isGUID($0) ? $0.lowercased() : nil }
     }
 
-    private func refused(_ issuer: String, _ reason: Message, hint: Message? = nil) -> CredentialError {
+    private func refused(_ issuer: String, _ reason: LocalizedMessage, hint: LocalizedMessage? = nil)
+        -> CredentialError
+    {
         CredentialError(
             .validationFailed,
-            "the issuer '\(ForeignText.shown(issuer))' in the metadata of policy '\(policy)' \(reason)", hint: hint)
+            "the issuer '\(UntrustedText.shown(issuer))' in the metadata of policy '\(policy)' \(reason)",
+            hint: hint)
     }
 }

@@ -15,8 +15,8 @@ struct PasswordReset {
     /// password too begins again.
     ///
     /// - Throws: ``ErrorCode/usage``, ``ErrorCode/configuration`` for a policy that cannot be found.
-    init?(for refusal: ProviderError, of request: SignInRequest, pending: JSONObject) throws(CredentialError) {
-        guard let reason = B2CRefusal(refusal), reason.number == B2CRefusal.forgottenPassword,
+    init?(for refusal: OAuthError, of request: SignInRequest, pending: JSONObject) throws(CredentialError) {
+        guard let reason = B2CErrorDetail(refusal), reason.number == B2CErrorDetail.forgottenPassword,
             pending[Self.overKey] == nil, let name = request.type.passwordResetPolicy
         else { return nil }
         let policy = try B2CPolicy.named(name, of: request.type).canonical

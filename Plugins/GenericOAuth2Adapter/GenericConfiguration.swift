@@ -32,11 +32,12 @@ struct GenericConfiguration {
             try checkOpenID(type.scope)
         }
         for word in Scope.distinct(type.scope) where !Scope.isValid(word) {
-            throw fault("scope '\(ForeignText.shown(word, limit: 60))' holds a character that scopes must not hold")
+            throw fault(
+                "scope '\(UntrustedText.shown(word, limit: 60))' holds a character that scopes must not hold")
         }
         if let word = type.tokenEndpointAuthMethod, ClientAuthentication.Method(rawValue: word) == nil {
             throw fault(
-                "token_endpoint_auth_method '\(ForeignText.shown(word, limit: 40))' is not known",
+                "token_endpoint_auth_method '\(UntrustedText.shown(word, limit: 40))' is not known",
                 hint: "one of \(ClientAuthentication.Method.allCases.map(\.rawValue).joined(separator: ", "))")
         }
         if type.identityToken != nil || type.identityProvider != nil, type.flow ?? .jwtBearer != .jwtBearer {
@@ -47,18 +48,18 @@ struct GenericConfiguration {
         try checkStrays()
         try checkCertificate()
         try checkAuthorizeParameters()
-        try ReservedNames.check(type)
+        try ReservedParameters.check(type)
     }
 
     /// No token is shown to another's API than that of the server that gave it.
     private func checkStrays() throws(CredentialError) {
         let strays = type.strayKeys.sorted { $0.key.rawValue > $1.key.rawValue }
-        guard !strays.isEmpty, let endpoint = type.endpoints[.token].flatMap(WebAddress.init) else { return }
+        guard !strays.isEmpty, let endpoint = type.endpoints[.token].flatMap(URI.init) else { return }
         let keys = strays.map(\.key.rawValue).joined(separator: " and ")
         throw fault(
             "\(keys) would show tokens of \(endpoint.host) to the API of github.com",
-            hint: Message(
-                verbatim: ShellQuote.line(
+            hint: LocalizedMessage(
+                verbatim: ShellQuoting.line(
                     ["credmgr", "types", "set", type.name] + strays.map { "\($0.key.rawValue)=\($0.value)" })))
     }
 
@@ -98,7 +99,7 @@ struct GenericConfiguration {
     /// Returns the metadata of the provider: the endpoints of the definition, before those of the issuer's
     /// metadata. credmgr fetches the metadata only if the definition lacks an endpoint that is needed.
     func metadata(
-        needs: [AccountType.Endpoint], source: MetadataSource, in context: AdapterContext
+        needs: [AccountType.Endpoint], source: MetadataFetcher, in context: AdapterContext
     ) throws(CredentialError) -> ServerMetadata {
         let explicit = try explicitEndpoints()
         var metadata = ServerMetadata(issuer: type.issuer, endpoints: explicit)
@@ -121,23 +122,23 @@ struct GenericConfiguration {
             hint: "set issuer, or userinfo_endpoint, which tells who signed in, or leave openid out of the scope")
     }
 
-    private func issuer() throws(CredentialError) -> WebAddress? {
+    private func issuer() throws(CredentialError) -> URI? {
         guard let text = type.issuer else { return nil }
-        guard let address = WebAddress(text), address.isWeb, address.isSecure, address.fragment == nil else {
+        guard let address = URI(text), address.isWeb, address.isSecure, address.fragment == nil else {
             throw fault("issuer is not a URL with https")
         }
         // The definition has it from the API.
-        if type.issuerIsNamedByAPI, let api = type.apiBase.flatMap(WebAddress.init) {
+        if type.issuerIsNamedByAPI, let api = type.apiBase.flatMap(URI.init) {
             return address.named(by: .api(host: api.host))
         }
         return address
     }
 
-    private func explicitEndpoints() throws(CredentialError) -> [AccountType.Endpoint: WebAddress] {
-        var endpoints: [AccountType.Endpoint: WebAddress] = [:]
+    private func explicitEndpoints() throws(CredentialError) -> [AccountType.Endpoint: URI] {
+        var endpoints: [AccountType.Endpoint: URI] = [:]
         for endpoint in AccountType.Endpoint.allCases {
             guard let text = type.endpoints[endpoint] else { continue }
-            guard let address = WebAddress(text), address.isWeb, address.isSecure, address.fragment == nil else {
+            guard let address = URI(text), address.isWeb, address.isSecure, address.fragment == nil else {
                 throw fault("\(endpoint.rawValue) is not a URL with https", hint: "http is for loopback only")
             }
             endpoints[endpoint] = address
@@ -145,7 +146,7 @@ struct GenericConfiguration {
         return endpoints
     }
 
-    private func fault(_ reason: Message, hint: Message? = nil) -> CredentialError {
+    private func fault(_ reason: LocalizedMessage, hint: LocalizedMessage? = nil) -> CredentialError {
         CredentialError(.configuration, "account type '\(type.name)': \(reason)", hint: hint)
     }
 }

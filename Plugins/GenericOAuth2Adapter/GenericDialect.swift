@@ -12,20 +12,20 @@ struct GenericDialect: ProviderDialect {
     var alwaysSendsScope: Bool { KnownProvider(of: type)?.refreshNamesScope ?? false }
     let requestFacts: [String] = []
 
-    func error(for refusal: ProviderError, in operation: ProviderOperation) -> CredentialError {
-        RefusalMapping.error(refusal, in: operation, type: type.name, clientKeys: type.clientKeys)
+    func error(for refusal: OAuthError, in operation: ProviderOperation) -> CredentialError {
+        OAuthErrorMapping.error(refusal, in: operation, type: type.name, clientKeys: type.clientKeys)
     }
 
     func check(_ claims: IDTokenClaims, against state: JSONObject) throws(CredentialError) {}
 
-    func state(of received: ReceivedTokens) -> JSONObject { JSONObject() }
+    func state(of received: VerifiedTokenResponse) -> JSONObject { JSONObject() }
 
     /// Identifies the user: by the ID token, else by the UserInfo endpoint, else by the user's input.
     ///
     /// A provider without OpenID Connect does not tell who signed in. Then `--username` or `--login-hint` names the
     /// account, so that several can be kept apart; without either there is one account, `default`.
     func identity(
-        of received: ReceivedTokens, for request: SignInRequest, by client: OAuthClient
+        of received: VerifiedTokenResponse, for request: SignInRequest, by client: OAuthClient
     ) throws(CredentialError) -> Identity {
         switch request.flow {
         case .clientCredentials:
@@ -61,7 +61,7 @@ struct GenericDialect: ProviderDialect {
     /// - Parameter isNeeded: whether nothing else tells who signed in. A refusal only means that the token is not for
     ///   this endpoint; after anything else two people could end up in one account.
     private func person(
-        _ received: ReceivedTokens, subject: String?, isNeeded: Bool, _ client: OAuthClient
+        _ received: VerifiedTokenResponse, subject: String?, isNeeded: Bool, _ client: OAuthClient
     ) throws(CredentialError) -> Identity? {
         let members: JSONObject, told: String
         do throws(CredentialError) {

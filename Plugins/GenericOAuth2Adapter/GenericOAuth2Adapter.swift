@@ -10,11 +10,11 @@ package struct GenericOAuth2Adapter: CredentialAdapter {
     package let name = "oauth2"
     package let sendsThroughContext = true
     package var summary: String {
-        Message("any OAuth 2.0 or OpenID Connect provider, by issuer or by endpoints").description
+        LocalizedMessage("any OAuth 2.0 or OpenID Connect provider, by issuer or by endpoints").description
     }
     /// The address itself, which RFC 8252 §8.3 prefers to the name.
     package let defaultRedirectURI = "http://127.0.0.1"
-    private let source = MetadataSource()
+    private let source = MetadataFetcher()
 
     /// Makes the adapter; metadata it fetches is kept as long as it lives.
     package init() {}
@@ -61,10 +61,10 @@ package struct GenericOAuth2Adapter: CredentialAdapter {
                     hint: "set \"flow\": \"password\" in the type if the provider leaves no other way")
             }
             let client = try client(for: request, scope: scope, needs: [.token], in: context)
-            return try DirectFlow(client).password(request, scope: scope)
+            return try NonInteractiveFlow(client).password(request, scope: scope)
         case .clientCredentials:
             let client = try client(for: request, scope: scope, needs: [.token], in: context)
-            return try DirectFlow(client).clientCredentials(request, scope: scope)
+            return try NonInteractiveFlow(client).clientCredentials(request, scope: scope)
         case .jwtBearer:
             let type = request.type
             guard type.privateKey != nil || type.identityToken != nil || type.identityProvider != nil else {
@@ -73,7 +73,7 @@ package struct GenericOAuth2Adapter: CredentialAdapter {
                     hint: "set private_key, identity_token or identity_provider")
             }
             let client = try client(for: request, scope: scope, needs: [.token], in: context)
-            return try DirectFlow(client).jwtBearer(request, scope: scope)
+            return try NonInteractiveFlow(client).jwtBearer(request, scope: scope)
         }
     }
 
@@ -83,7 +83,7 @@ package struct GenericOAuth2Adapter: CredentialAdapter {
         guard pending["flow"]?.string == SignInFlow.code.rawValue else { return }
         let client = try client(
             for: request, scope: pending["scope"]?.array?.compactMap(\.string) ?? [],
-            needs: [.authorization, .token], prover: DPoPProver.kept(in: pending), in: context)
+            needs: [.authorization, .token], prover: DPoPKey.kept(in: pending), in: context)
         _ = try CodeFlow(client).refusal(request, pending: pending, answer: answer)
     }
 
@@ -91,7 +91,7 @@ package struct GenericOAuth2Adapter: CredentialAdapter {
         _ request: SignInRequest, pending: JSONObject, with reply: InteractionReply, in context: AdapterContext
     ) throws(CredentialError) -> SignInStep {
         let scope = pending["scope"]?.array?.compactMap(\.string) ?? []
-        let prover = DPoPProver.kept(in: pending)
+        let prover = DPoPKey.kept(in: pending)
         switch (pending["flow"]?.string.flatMap(SignInFlow.init), reply) {
         case (.code, .redirect(let answer)):
             let client = try client(
@@ -111,12 +111,12 @@ package struct GenericOAuth2Adapter: CredentialAdapter {
     }
 
     package func adopt(
-        _ token: ForeignToken, _ request: SignInRequest, in context: AdapterContext
+        _ token: ImportedToken, _ request: SignInRequest, in context: AdapterContext
     ) throws(CredentialError) -> SignInResult {
         try check(request.type)
         let scope = effectiveScope(request.scope, of: request.type)
         let client = try client(for: request, scope: scope, needs: [.token], in: context)
-        return try DirectFlow(client).adopt(token, request, scope: scope)
+        return try NonInteractiveFlow(client).adopt(token, request, scope: scope)
     }
 
     package func refresh(
@@ -127,7 +127,7 @@ package struct GenericOAuth2Adapter: CredentialAdapter {
         if request.grant.idToken != nil || scope.contains("openid") { needs.append(.jwks) }
         let client = try client(of: request.type, grant: request.grant, needs: needs, in: context)
         if let token = request.subjectToken {
-            return try ExchangeFlow(client).run(request, exchanging: token, scope: scope)
+            return try TokenExchangeFlow(client).run(request, exchanging: token, scope: scope)
         }
         return try RefreshFlow(client).run(request, scope: scope)
     }
@@ -136,18 +136,18 @@ package struct GenericOAuth2Adapter: CredentialAdapter {
         _ request: IdentityAssertionRequest, idToken: Secret, grant: Grant, of type: AccountType,
         in context: AdapterContext
     ) throws(CredentialError) -> Secret {
-        try ExchangeFlow(client(of: type, grant: grant, needs: [.token], in: context))
+        try TokenExchangeFlow(client(of: type, grant: grant, needs: [.token], in: context))
             .identityAssertion(request, for: idToken)
     }
 
     package func revoke(
         _ grant: Grant, of type: AccountType, in context: AdapterContext
     ) throws(CredentialError) {
-        try revoke(RevocableGrant(grant: grant, accessTokens: []), of: type, in: context)
+        try revoke(RevocationRequest(grant: grant, accessTokens: []), of: type, in: context)
     }
 
     package func revoke(
-        _ revocable: RevocableGrant, of type: AccountType, in context: AdapterContext
+        _ revocable: RevocationRequest, of type: AccountType, in context: AdapterContext
     ) throws(CredentialError) {
         try SignOut(client(of: type, grant: revocable.grant, needs: [.revocation], in: context)).revoke(revocable)
     }
@@ -166,14 +166,14 @@ package struct GenericOAuth2Adapter: CredentialAdapter {
 
     package func endSessionAddress(
         _ grant: Grant?, policy: String, of type: AccountType, in context: AdapterContext
-    ) throws(CredentialError) -> WebAddress? {
+    ) throws(CredentialError) -> URI? {
         try SignOut(client(of: type, grant: grant, needs: [.endSession], in: context)).endSessionAddress(grant)
     }
 
     // MARK: Clients
 
     private func client(
-        for request: SignInRequest, scope: [String], needs: [AccountType.Endpoint], prover: DPoPProver? = nil,
+        for request: SignInRequest, scope: [String], needs: [AccountType.Endpoint], prover: DPoPKey? = nil,
         in context: AdapterContext
     ) throws(CredentialError) -> OAuthClient {
         let needs = scope.contains("openid") ? needs + [.jwks] : needs
@@ -181,15 +181,15 @@ package struct GenericOAuth2Adapter: CredentialAdapter {
     }
 
     private func client(
-        of type: AccountType, grant: Grant?, needs: [AccountType.Endpoint], prover: DPoPProver? = nil,
+        of type: AccountType, grant: Grant?, needs: [AccountType.Endpoint], prover: DPoPKey? = nil,
         in context: AdapterContext
     ) throws(CredentialError) -> OAuthClient {
         let configuration = GenericConfiguration(type)
         let metadata = try configuration.metadata(
             needs: needs, source: grant == nil ? source : source.forGrants, in: context)
         // A refresh token that was issued for a key is good with that key only (RFC 9449 §5).
-        var prover = prover ?? grant.flatMap { DPoPProver.kept(in: $0.adapterState) }
-        if prover == nil, type.bindsAccessTokens { prover = try DPoPProver.make(in: context) }
+        var prover = prover ?? grant.flatMap { DPoPKey.kept(in: $0.adapterState) }
+        if prover == nil, type.bindsAccessTokens { prover = try DPoPKey.make(in: context) }
         let client = OAuthClient(
             type: type, metadata: metadata, dialect: GenericDialect(type: type), source: source, grant: grant,
             context: context, prover: prover)

@@ -36,14 +36,14 @@ package struct ArgumentParser: Sendable {
     ///
     /// - Throws: ``ErrorCode/usage`` with what helps as its hint.
     package func parse(_ words: [String]) throws(CredentialError) -> Invocation {
-        var scan = ArgumentScan(table: table)
+        var scan = ArgumentScanner(table: table)
         scan.read(words)
         return try scan.invocation()
     }
 
     /// The word that the command has no place for, if that is what is wrong with a command line.
     package func stray(_ words: [String]) -> StrayArgument? {
-        var scan = ArgumentScan(table: table)
+        var scan = ArgumentScanner(table: table)
         scan.read(words)
         _ = try? scan.invocation()
         return scan.stray
@@ -51,7 +51,7 @@ package struct ArgumentParser: Sendable {
 
     /// Whether the command line, which may be faulty, asks for JSON.
     package func wantsJSON(_ words: [String]) -> Bool {
-        var scan = ArgumentScan(table: table)
+        var scan = ArgumentScanner(table: table)
         scan.read(words)
         return scan.asksForJSON
     }

@@ -9,9 +9,9 @@ package struct CommandSpec: Sendable {
     /// Whether it runs, and whether help shows it.
     package let role: Role
     /// The summary, on one line, in lower case and without a full stop.
-    package var summary: Message { list.summary() }
+    package var summary: LocalizedMessage { list.summary() }
     /// The description, in whole sentences; an empty line separates paragraphs.
-    package var details: Message { list.details() }
+    package var details: LocalizedMessage { list.details() }
     /// Its positional parameters, in order.
     package var parameters: [ParameterSpec] { list.parameters().map(\.spec) }
     /// Its options, without those of every command.
@@ -42,17 +42,17 @@ package struct CommandSpec: Sendable {
     }
 
     /// The remedy for a slip, with all words of the command line; `nil` for the usual one.
-    package let remedy: @Sendable (Slip, _ words: [String]) -> Message?
+    package let remedy: @Sendable (Slip, _ words: [String]) -> LocalizedMessage?
 
     /// A command line and what it does.
     package struct Example: Sendable {
         /// The purpose, in lower case and without a full stop.
-        package let purpose: Message
+        package let purpose: LocalizedMessage
         /// The line as typed, without a prompt.
         package let line: String
 
         /// Makes an example.
-        package init(_ purpose: Message, _ line: String) {
+        package init(_ purpose: LocalizedMessage, _ line: String) {
             self.purpose = purpose
             self.line = line
         }
@@ -61,8 +61,8 @@ package struct CommandSpec: Sendable {
     /// The texts that only the named command and help read: `token` does not pay for the descriptions of all other
     /// commands.
     private struct Description: Sendable {
-        let summary: @Sendable () -> Message
-        let details: @Sendable () -> Message
+        let summary: @Sendable () -> LocalizedMessage
+        let details: @Sendable () -> LocalizedMessage
         let parameters: @Sendable () -> [any DeclaredParameter]
         let options: @Sendable () -> [any DeclaredOption]
         let examples: @Sendable () -> [Example]
@@ -73,13 +73,13 @@ package struct CommandSpec: Sendable {
     /// Describes a command.
     package init(
         _ path: [String], aliases: [[String]] = [], role: Role = .command,
-        _ summary: @autoclosure @escaping @Sendable () -> Message,
-        details: @autoclosure @escaping @Sendable () -> Message = "",
+        _ summary: @autoclosure @escaping @Sendable () -> LocalizedMessage,
+        details: @autoclosure @escaping @Sendable () -> LocalizedMessage = "",
         parameters: @autoclosure @escaping @Sendable () -> [any DeclaredParameter] = [],
         options: @autoclosure @escaping @Sendable () -> [any DeclaredOption] = [],
         examples: @autoclosure @escaping @Sendable () -> [Example] = [],
         exitStatuses: [Int32] = [], runsProgram: Bool = false,
-        remedy: @escaping @Sendable (Slip, _ words: [String]) -> Message? = { _, _ in nil }
+        remedy: @escaping @Sendable (Slip, _ words: [String]) -> LocalizedMessage? = { _, _ in nil }
     ) {
         self.remedy = remedy
         self.path = path

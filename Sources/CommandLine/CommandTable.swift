@@ -36,8 +36,8 @@ package struct CommandTable: Sendable {
     /// Commands about one subject.
     package struct Section: Sendable {
         /// The subject, as a heading.
-        package var title: Message { titled() }
-        private let titled: @Sendable () -> Message
+        package var title: LocalizedMessage { titled() }
+        private let titled: @Sendable () -> LocalizedMessage
         private let list: @Sendable () -> [CommandSpec]
 
         /// Makes a section.
@@ -45,7 +45,7 @@ package struct CommandTable: Sendable {
         /// - Parameter commands: the commands, in the order help shows them; asked for only when a search gets as
         ///   far as this section.
         package init(
-            _ title: @autoclosure @escaping @Sendable () -> Message,
+            _ title: @autoclosure @escaping @Sendable () -> LocalizedMessage,
             _ commands: @escaping @Sendable () -> [CommandSpec]
         ) {
             titled = title

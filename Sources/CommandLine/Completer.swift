@@ -3,11 +3,11 @@ package import CredentialCore
 /// The completions at the cursor of a command line, from the same table as everything else.
 package struct Completer: Sendable {
     private let table: CommandTable
-    private let lookUp: @Sendable (ValueSpec.Completion) -> [Name]
+    private let lookUp: @Sendable (ValueSpec.Completion) -> [Suggestion]
     private let translations: any Translations
 
     /// A name of the user's that may be completed.
-    package struct Name: Sendable, ExpressibleByStringLiteral {
+    package struct Suggestion: Sendable, ExpressibleByStringLiteral {
         /// The name.
         package let word: String
         /// The text that a shell shows beside it.
@@ -26,8 +26,8 @@ package struct Completer: Sendable {
     ///   - translations: the language of the descriptions.
     ///   - lookUp: the names of the user's types, accounts, policies or groups.
     package init(
-        _ table: CommandTable, in translations: any Translations = English(),
-        lookUp: @escaping @Sendable (ValueSpec.Completion) -> [Name]
+        _ table: CommandTable, in translations: any Translations = NoTranslations(),
+        lookUp: @escaping @Sendable (ValueSpec.Completion) -> [Suggestion]
     ) {
         self.table = table
         self.translations = translations
@@ -57,8 +57,8 @@ package struct Completer: Sendable {
         var optionsEnded = false
     }
 
-    private struct Offers {
-        var candidates: [(word: String, text: Message?)] = []
+    private struct Completions {
+        var candidates: [(word: String, text: LocalizedMessage?)] = []
         var files = false
     }
 
@@ -78,18 +78,18 @@ package struct Completer: Sendable {
         }
     }
 
-    private func proposals(at state: Position, _ current: String) -> Offers {
+    private func proposals(at state: Position, _ current: String) -> Completions {
         let command = table.command(state.path)
         if let option = state.option, let value = option.value { return candidates(of: value, prefix: "") }
         if !state.optionsEnded, current.hasPrefix("--"), let equals = current.firstIndex(of: "=") {
             let option = table.options(of: command).first { $0.written == current[..<equals] }
-            return option?.value.map { candidates(of: $0, prefix: String(current[...equals])) } ?? Offers()
+            return option?.value.map { candidates(of: $0, prefix: String(current[...equals])) } ?? Completions()
         }
         if !state.optionsEnded, current.hasPrefix("-") {
-            return Offers(candidates: table.options(of: command).map { ($0.written, $0.summary) })
+            return Completions(candidates: table.options(of: command).map { ($0.written, $0.summary) })
         }
-        if command?.path == ["help"] { return Offers(candidates: commands(after: [])) }
-        var offers = Offers()
+        if command?.path == ["help"] { return Completions(candidates: commands(after: [])) }
+        var offers = Completions()
         if state.positionals == 0 { offers.candidates = commands(after: state.path) }
         if let parameters = command?.parameters, let last = parameters.last {
             let isBeyond = state.positionals >= parameters.count
@@ -101,19 +101,19 @@ package struct Completer: Sendable {
         return offers
     }
 
-    private func commands(after path: [String]) -> [(word: String, text: Message?)] {
+    private func commands(after path: [String]) -> [(word: String, text: LocalizedMessage?)] {
         table.children(of: path).compactMap { child in child.path.last.map { ($0, child.summary) } }
     }
 
-    private func candidates(of value: ValueSpec, prefix: String) -> Offers {
+    private func candidates(of value: ValueSpec, prefix: String) -> Completions {
         switch value.completion {
-        case .none: Offers()
-        case .file: Offers(files: true)
-        case .words(let words): Offers(candidates: words.map { (prefix + $0, nil) })
+        case .none: Completions()
+        case .file: Completions(files: true)
+        case .words(let words): Completions(candidates: words.map { (prefix + $0, nil) })
         case .accountType, .account, .policy, .group:
-            Offers(
+            Completions(
                 candidates: lookUp(value.completion).map {
-                    (prefix + $0.word, $0.text.map(Message.init(verbatim:)))
+                    (prefix + $0.word, $0.text.map(LocalizedMessage.init(verbatim:)))
                 })
         }
     }

@@ -11,7 +11,7 @@ package struct HelpText: Sendable {
     /// - Parameters:
     ///   - width: the columns of the terminal; less than 40 counts as 40, more than 100 as 100.
     ///   - translations: the reader's language.
-    package init(_ table: CommandTable, width: Int = 80, in translations: any Translations = English()) {
+    package init(_ table: CommandTable, width: Int = 80, in translations: any Translations = NoTranslations()) {
         self.table = table
         self.width = min(max(width, 40), 100)
         self.translations = translations
@@ -26,9 +26,9 @@ package struct HelpText: Sendable {
         guard let command = table.command(words) else {
             let known = table.commands.filter { $0.role != .hidden }.map(\.name) + topics
             let name = words.joined(separator: " ")
-            let nearest = NearestWord.to(name, among: known)
+            let nearest = SpellingSuggestion.to(name, among: known)
             throw CredentialError(
-                .usage, "no help about '\(ForeignText.shown(name, limit: 40))'",
+                .usage, "no help about '\(UntrustedText.shown(name, limit: 40))'",
                 hint: nearest.map { "did you mean 'credmgr help \($0)'?" } ?? "credmgr --help")
         }
         return page(of: command)
@@ -113,7 +113,7 @@ package struct HelpText: Sendable {
     }
 
     /// An option and what it does, with the values it allows.
-    static func summary(of option: OptionSpec) -> Message {
+    static func summary(of option: OptionSpec) -> LocalizedMessage {
         var text = option.summary
         if let allowed = option.value?.allowed, !allowed.isEmpty {
             text = "\(text): \(allowed.joined(separator: ", "))"
@@ -124,12 +124,14 @@ package struct HelpText: Sendable {
 
     // MARK: Layout
 
-    private func entry(_ option: OptionSpec) -> (String, Message) { (option.label, Self.summary(of: option)) }
+    private func entry(_ option: OptionSpec) -> (String, LocalizedMessage) {
+        (option.label, Self.summary(of: option))
+    }
 
     /// A message in the reader's language.
-    private func said(_ message: Message) -> String { message.text(in: translations) }
+    private func said(_ message: LocalizedMessage) -> String { message.text(in: translations) }
 
-    private func heading(_ title: Message) -> String {
+    private func heading(_ title: LocalizedMessage) -> String {
         let title = said(title)
         return "\n\(title)\(TextLayout.endsWide(title) ? "：" : ":")\n"
     }
@@ -137,7 +139,9 @@ package struct HelpText: Sendable {
     /// Labels in a column and their texts wrapped beside them; a label too long for the column has its own line.
     ///
     /// - Parameter labels: the labels that the column is made for, where they are more than these.
-    private func list(_ entries: [(label: String, text: Message)], alignedWith labels: [String]? = nil) -> String {
+    private func list(_ entries: [(label: String, text: LocalizedMessage)], alignedWith labels: [String]? = nil)
+        -> String
+    {
         let longest = width < 70 ? 16 : 32
         let labelWidth =
             (labels ?? entries.map(\.label)).map(TextLayout.columns).filter { $0 <= longest }.max() ?? 4

@@ -15,7 +15,7 @@ package struct ManualPage: Sendable {
     ///   - date: when it was released, as YYYY-MM-DD.
     ///   - translations: the reader's language.
     package init(
-        _ table: CommandTable, version: String, date: String, in translations: any Translations = English()
+        _ table: CommandTable, version: String, date: String, in translations: any Translations = NoTranslations()
     ) {
         self.table = table
         self.version = version
@@ -35,7 +35,7 @@ package struct ManualPage: Sendable {
         if words.isEmpty { return overview }
         guard let command = table.command(words), command.role == .command else {
             throw CredentialError(
-                .usage, "no manual page about '\(ForeignText.shown(words.joined(separator: " "), limit: 40))'",
+                .usage, "no manual page about '\(UntrustedText.shown(words.joined(separator: " "), limit: 40))'",
                 hint: "credmgr --help")
         }
         return page(of: command)
@@ -130,14 +130,14 @@ package struct ManualPage: Sendable {
         return tagged(bold + value, HelpText.summary(of: option))
     }
 
-    private func tagged(_ tag: String, _ meaning: Message) -> String {
+    private func tagged(_ tag: String, _ meaning: LocalizedMessage) -> String {
         ".TP\n\(tag)\n" + Self.paragraph(said(meaning).capitalizedSentence)
     }
 
-    private func heading(_ title: Message) -> String { ".SH \(Self.text(said(title)))\n" }
+    private func heading(_ title: LocalizedMessage) -> String { ".SH \(Self.text(said(title)))\n" }
 
     /// A message in the reader's language.
-    private func said(_ message: Message) -> String { message.text(in: translations) }
+    private func said(_ message: LocalizedMessage) -> String { message.text(in: translations) }
 
     /// Text in lines that are not too long for the formatters' taste.
     private static func paragraph(_ text: some StringProtocol) -> String { lines(text, joinedBy: "\n") }

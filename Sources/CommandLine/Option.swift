@@ -18,7 +18,7 @@ package struct Option<Value: Sendable>: DeclaredOption {
     }
 
     /// The same option with another summary, for a command that does something of its own with it.
-    package func described(_ summary: Message) -> Option {
+    package func described(_ summary: LocalizedMessage) -> Option {
         var spec = spec
         spec.summary = summary
         return Option(spec, read)
@@ -33,7 +33,7 @@ package protocol DeclaredOption: Sendable {
 
 extension Option where Value == Bool {
     /// An option without a value.
-    package static func flag(_ name: String, short: Character? = nil, _ summary: Message) -> Option {
+    package static func flag(_ name: String, short: Character? = nil, _ summary: LocalizedMessage) -> Option {
         Option(OptionSpec(name: name, short: short, isRepeatable: true, summary: summary)) { $0 != nil }
     }
 }
@@ -41,18 +41,18 @@ extension Option where Value == Bool {
 extension Option where Value == String? {
     /// An option with a value, given at most once.
     package static func value(
-        _ name: String, short: Character? = nil, _ value: ValueSpec, _ summary: Message
+        _ name: String, short: Character? = nil, _ value: ValueSpec, _ summary: LocalizedMessage
     ) -> Option {
         Option(OptionSpec(name: name, short: short, value: value, summary: summary)) { $0?.last }
     }
 }
 
 extension Option where Value == String? {
-    /// An option with a name, see ``Name``, given at most once.
-    package static func name(_ name: String, _ value: ValueSpec, _ summary: Message) -> Option {
+    /// An option with a name, see ``Identifier``, given at most once.
+    package static func name(_ name: String, _ value: ValueSpec, _ summary: LocalizedMessage) -> Option {
         var spec = OptionSpec(name: name, short: nil, value: value, summary: summary)
         spec.fault = { text in
-            Name.isValid(text)
+            Identifier.isValid(text)
                 ? nil : "takes a name: 1 to 128 letters, digits, '.', '_' and '-', beginning with a letter or digit"
         }
         return Option(spec) { $0?.last }
@@ -61,9 +61,9 @@ extension Option where Value == String? {
 
 extension Option where Value == String? {
     /// An option with a resource indicator (RFC 8707 §2), given at most once.
-    package static func resource(_ name: String, _ summary: Message) -> Option {
+    package static func resource(_ name: String, _ summary: LocalizedMessage) -> Option {
         var spec = OptionSpec(name: name, value: .any("URI"), summary: summary)
-        spec.fault = DefinitionRule.resource
+        spec.fault = DefinitionValidation.resource
         return Option(spec) { $0?.last }
     }
 }
@@ -71,7 +71,7 @@ extension Option where Value == String? {
 extension Option where Value == [String] {
     /// An option with a value, given any number of times.
     package static func list(
-        _ name: String, short: Character? = nil, _ value: ValueSpec, _ summary: Message
+        _ name: String, short: Character? = nil, _ value: ValueSpec, _ summary: LocalizedMessage
     ) -> Option {
         Option(OptionSpec(name: name, short: short, value: value, isRepeatable: true, summary: summary)) {
             $0 ?? []
@@ -79,7 +79,9 @@ extension Option where Value == [String] {
     }
 
     /// An option whose values are words parted by spaces, given any number of times.
-    package static func words(_ name: String, short: Character? = nil, _ value: ValueSpec, _ summary: Message)
+    package static func words(
+        _ name: String, short: Character? = nil, _ value: ValueSpec, _ summary: LocalizedMessage
+    )
         -> Option
     {
         Option(OptionSpec(name: name, short: short, value: value, isRepeatable: true, summary: summary)) {
@@ -92,7 +94,7 @@ extension Option where Value == Int64? {
     /// An option with a whole number of `range`, given at most once.
     package static func integer(
         _ name: String, short: Character? = nil, _ placeholder: String, in range: ClosedRange<Int64>,
-        _ summary: Message
+        _ summary: LocalizedMessage
     ) -> Option {
         @Sendable func number(_ text: String) -> Int64? { Int64(text).flatMap { range.contains($0) ? $0 : nil } }
         var spec = OptionSpec(name: name, short: short, value: .any(placeholder), summary: summary)
@@ -106,10 +108,10 @@ extension Option where Value == Int64? {
     ///
     /// - Parameter least: the fewest seconds that make sense.
     package static func time(
-        _ name: String, short: Character? = nil, atLeast least: Int64, _ summary: Message
+        _ name: String, short: Character? = nil, atLeast least: Int64, _ summary: LocalizedMessage
     ) -> Option {
         @Sendable func seconds(_ text: String) -> Int64? {
-            TimeSpan.seconds(text).flatMap { $0 >= least ? $0 : nil }
+            DurationText.seconds(text).flatMap { $0 >= least ? $0 : nil }
         }
         var spec = OptionSpec(name: name, short: short, value: .any("TIME"), summary: summary)
         spec.fault = { text in
@@ -121,17 +123,17 @@ extension Option where Value == Int64? {
 }
 
 /// A time, or none ever.
-package enum TimeOrNever: Sendable, Hashable {
+package enum DurationOrNever: Sendable, Hashable {
     case seconds(Int64)
     case never
 }
 
-extension Option where Value == TimeOrNever? {
+extension Option where Value == DurationOrNever? {
     /// An option with a time as with ``Option/time(_:short:atLeast:_:)``, or the word `never`; given at most once.
-    package static func timeOrNever(_ name: String, atLeast least: Int64, _ summary: Message) -> Option {
-        @Sendable func value(_ text: String) -> TimeOrNever? {
+    package static func timeOrNever(_ name: String, atLeast least: Int64, _ summary: LocalizedMessage) -> Option {
+        @Sendable func value(_ text: String) -> DurationOrNever? {
             if text == "never" { return .never }
-            return TimeSpan.seconds(text).flatMap { $0 >= least ? .seconds($0) : nil }
+            return DurationText.seconds(text).flatMap { $0 >= least ? .seconds($0) : nil }
         }
         var spec = OptionSpec(name: name, value: .any("TIME"), summary: summary)
         spec.fault = { text in
@@ -145,7 +147,8 @@ extension Option where Value == TimeOrNever? {
 extension Option {
     /// An option with one of the words of `Choice`, given at most once.
     package static func choice<Choice: RawRepresentable<String> & CaseIterable & Sendable>(
-        _ name: String, short: Character? = nil, _ placeholder: String, of choice: Choice.Type, _ summary: Message
+        _ name: String, short: Character? = nil, _ placeholder: String, of choice: Choice.Type,
+        _ summary: LocalizedMessage
     ) -> Option where Value == Choice? {
         Option(
             OptionSpec(
@@ -156,13 +159,13 @@ extension Option {
 }
 
 /// A name and what was given for it: `KEY=VALUE`.
-package typealias NamedValue = (name: String, value: String)
+package typealias KeyValue = (name: String, value: String)
 
-extension Option where Value == [NamedValue] {
+extension Option where Value == [KeyValue] {
     /// An option with pairs parted by the first `separator`, given any number of times. Space around is kept. A fault
     /// does not quote the pair, as it may be a secret.
     package static func pairs(
-        _ name: String, _ placeholder: String, separator: Unicode.Scalar = "=", _ summary: Message
+        _ name: String, _ placeholder: String, separator: Unicode.Scalar = "=", _ summary: LocalizedMessage
     ) -> Option {
         var spec = OptionSpec(name: name, value: .any(placeholder), isRepeatable: true, summary: summary)
         spec.fault = { text in pair(text, separator) == nil ? "takes NAME\(separator)VALUE" : nil }
@@ -170,7 +173,7 @@ extension Option where Value == [NamedValue] {
     }
 
     /// By scalars, not characters: an accent behind the separator would make one character of both.
-    private static func pair(_ text: String, _ separator: Unicode.Scalar) -> NamedValue? {
+    private static func pair(_ text: String, _ separator: Unicode.Scalar) -> KeyValue? {
         let scalars = text.unicodeScalars
         guard let place = scalars.firstIndex(of: separator), place != scalars.startIndex else { return nil }
         return (String(scalars[..<place]), String(scalars[scalars.index(after: place)...]))
@@ -178,18 +181,18 @@ extension Option where Value == [NamedValue] {
 }
 
 /// An option that was given, perhaps with a value.
-package struct GivenOption: Sendable {
+package struct ParsedOption: Sendable {
     /// The value; `nil` where the option stood alone.
     package let value: String?
 }
 
-extension Option where Value == GivenOption? {
+extension Option where Value == ParsedOption? {
     /// An option whose value may be left out; it is taken only from the same word, `--name=VALUE`.
     package static func optional(
-        _ name: String, short: Character? = nil, _ value: ValueSpec, _ summary: Message
+        _ name: String, short: Character? = nil, _ value: ValueSpec, _ summary: LocalizedMessage
     ) -> Option {
         Option(OptionSpec(name: name, short: short, value: value, valueIsOptional: true, summary: summary)) {
-            $0.map { GivenOption(value: $0.last) }
+            $0.map { ParsedOption(value: $0.last) }
         }
     }
 }
@@ -207,13 +210,13 @@ package struct OptionSpec: Sendable {
     /// Whether it may be given more than once.
     package let isRepeatable: Bool
     /// The effect, in lower case and without a full stop.
-    package fileprivate(set) var summary: Message
+    package fileprivate(set) var summary: LocalizedMessage
     /// The error in a value, to follow the option's name; `nil` for a valid value.
-    fileprivate(set) var fault: @Sendable (String) -> Message? = { _ in nil }
+    fileprivate(set) var fault: @Sendable (String) -> LocalizedMessage? = { _ in nil }
 
     fileprivate init(
         name: String, short: Character? = nil, value: ValueSpec? = nil, valueIsOptional: Bool = false,
-        isRepeatable: Bool = false, summary: Message
+        isRepeatable: Bool = false, summary: LocalizedMessage
     ) {
         self.name = name
         self.short = short

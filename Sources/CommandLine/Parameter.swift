@@ -21,21 +21,21 @@ package protocol DeclaredParameter: Sendable {
 
 extension Parameter where Value == String {
     /// A parameter that must be given.
-    package static func required(_ name: String, _ value: ValueSpec, _ summary: Message) -> Parameter {
+    package static func required(_ name: String, _ value: ValueSpec, _ summary: LocalizedMessage) -> Parameter {
         Parameter(ParameterSpec(name: name, value: value, arity: .required, summary: summary)) { $0[0] }
     }
 }
 
 extension Parameter where Value == String? {
     /// A parameter that may be left out.
-    package static func optional(_ name: String, _ value: ValueSpec, _ summary: Message) -> Parameter {
+    package static func optional(_ name: String, _ value: ValueSpec, _ summary: LocalizedMessage) -> Parameter {
         Parameter(ParameterSpec(name: name, value: value, arity: .optional, summary: summary)) { $0.first }
     }
 }
 
 extension Parameter where Value == [String] {
     /// A parameter that takes all that is left.
-    package static func variadic(_ name: String, _ value: ValueSpec, _ summary: Message) -> Parameter {
+    package static func variadic(_ name: String, _ value: ValueSpec, _ summary: LocalizedMessage) -> Parameter {
         Parameter(ParameterSpec(name: name, value: value, arity: .variadic, summary: summary)) { $0 }
     }
 }
@@ -43,7 +43,7 @@ extension Parameter where Value == [String] {
 extension Parameter {
     /// A parameter that must be given and is one of the words of `Choice`.
     package static func choice<Choice: RawRepresentable<String> & CaseIterable & Sendable>(
-        _ name: String, _ placeholder: String, of choice: Choice.Type, _ summary: Message
+        _ name: String, _ placeholder: String, of choice: Choice.Type, _ summary: LocalizedMessage
     ) -> Parameter where Value == Choice? {
         let words = Choice.allCases.map(\.rawValue)
         return Parameter(
@@ -61,7 +61,7 @@ package struct ParameterSpec: Sendable {
     /// How often it may be given.
     package let arity: Arity
     /// The summary, in lower case and without a full stop.
-    package let summary: Message
+    package let summary: LocalizedMessage
 
     /// How often a parameter may be given.
     package enum Arity: Sendable {

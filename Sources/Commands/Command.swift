@@ -3,21 +3,21 @@ package import CredentialCore
 import StrictJSON
 
 /// An entry in the list of commands: a command, or a word that only holds other commands.
-protocol DescribedCommand: Sendable {
+protocol CommandDescriptor: Sendable {
     /// How it is called, and what help says of it.
     static var spec: CommandSpec { get }
 }
 
 /// One command: how it is called, its arguments, and what it does with them, all in one file. ``CommandList`` names it.
-protocol Command: DescribedCommand {
-    /// Takes the arguments that ``DescribedCommand/spec`` describes.
+protocol Command: CommandDescriptor {
+    /// Takes the arguments that ``CommandDescriptor/spec`` describes.
     init(arguments: Arguments)
 
     /// The behavior if `config.json` cannot be read.
     static var configurationUse: ConfigurationUse { get }
 
     /// Does it.
-    func run(_ session: Session) throws(CredentialError)
+    func run(_ session: CommandSession) throws(CredentialError)
 }
 
 extension Command {
@@ -34,7 +34,7 @@ enum ConfigurationUse {
     case unused
 }
 
-extension Session {
+extension CommandSession {
     /// Prints the result.
     package func print(_ text: String) throws(CredentialError) { try context.console.writeResult(Array(text.utf8)) }
 
@@ -44,7 +44,7 @@ extension Session {
     }
 
     /// A message as standard output shows it: in the person's language on a terminal, in English for programs.
-    package func shown(_ message: Message) -> String {
+    package func shown(_ message: LocalizedMessage) -> String {
         context.console.resultIsTerminal ? message.text(in: context.console.translations) : message.description
     }
 
@@ -53,7 +53,8 @@ extension Session {
         let console = context.console
         try print(
             console.resultIsTerminal
-                ? table.text(width: console.width, in: console.translations) : table.text(width: nil, in: English())
+                ? table.text(width: console.width, in: console.translations)
+                : table.text(width: nil, in: NoTranslations())
         )
     }
 
@@ -65,14 +66,14 @@ extension Session {
     ///   - isText: whether it may have several lines; else the first counts.
     /// - Throws: ``ErrorCode/configuration`` for a file that others can read; ``ErrorCode/usage`` where there is none.
     func secret(
-        from path: String, what: Message, option: String, isText: Bool = false
+        from path: String, what: LocalizedMessage, option: String, isText: Bool = false
     ) throws(CredentialError) -> Secret {
         try SecretReader(
             environment: context.environment, files: context.typeFiles, programs: context.programs,
             console: context.console
         ).read(
             path == "-" ? .standardInput : .file(path),
-            for: SecretNeed("the \(what) (--\(option))", isText: isText, absence: .usage))
+            for: SecretRequest("the \(what) (--\(option))", isText: isText, absence: .usage))
     }
 
     /// Ends a command that went on after failures: those that weigh as much as the worst are its error, a line each and
@@ -80,8 +81,8 @@ extension Session {
     ///
     /// - Throws: the worst of `failures`, the last of equals; nothing where there are none.
     func fail(with failures: [CredentialError]) throws(CredentialError) {
-        guard let gravity = failures.map(\.gravity).max() else { return }
-        let worst = failures.filter { $0.gravity == gravity }
+        guard let severity = failures.map(\.severity).max() else { return }
+        let worst = failures.filter { $0.severity == severity }
         var told = Set(worst.map(\.message))
         for failure in failures where told.insert(failure.message).inserted {
             notices.warning(failure)
@@ -122,23 +123,23 @@ extension Session {
 
 extension CredentialError {
     /// The hints for this error and for the errors that it reports, each once: those of the other errors first.
-    var hints: [Message] {
-        var hints: [Message] = []
-        for hint in furtherHints + [advice].compactMap(\.self) where !hints.contains(hint) { hints.append(hint) }
+    var hints: [LocalizedMessage] {
+        var hints: [LocalizedMessage] = []
+        for hint in additionalHints + [advice].compactMap(\.self) where !hints.contains(hint) { hints.append(hint) }
         return hints
     }
 
     /// This error and others that weigh the same, a line each, with what helps against each.
     func together(with others: some Collection<CredentialError>) -> CredentialError {
-        var messages: [Message] = []
+        var messages: [LocalizedMessage] = []
         for error in others + [self] where !messages.contains(error.text) { messages.append(error.text) }
         var error = CredentialError(code, .lines(messages), hint: advice, details: details)
-        error.furtherHints = others.flatMap(\.hints) + furtherHints
+        error.additionalHints = others.flatMap(\.hints) + additionalHints
         return error
     }
 
     /// A transient failure counts least, then one that needs the user, then an unexpected one.
-    var gravity: Int {
+    var severity: Int {
         switch code.exitStatus {
         case 6: 0
         case 5: 1

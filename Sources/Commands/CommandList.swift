@@ -67,10 +67,10 @@ enum CommandList {
 
     /// Commands about one subject.
     struct Section: Sendable {
-        let title: Message
-        let commands: [any DescribedCommand.Type]
+        let title: LocalizedMessage
+        let commands: [any CommandDescriptor.Type]
 
-        init(_ title: Message, _ commands: [any DescribedCommand.Type]) {
+        init(_ title: LocalizedMessage, _ commands: [any CommandDescriptor.Type]) {
             self.title = title
             self.commands = commands
         }

@@ -72,16 +72,16 @@ package struct Program: Sendable {
     /// The error of a command line, with the hint that takes a word without a place for what it is here.
     private func advised(_ error: CredentialError, _ words: [String], _ parser: ArgumentParser) -> CredentialError {
         guard error.code == .usage, let stray = parser.stray(words),
-            let hint = StrayWord(stray.word).hint(for: stray.command, context)
+            let hint = MisplacedArgument(stray.word).hint(for: stray.command, context)
         else { return error }
         var error = error
         error.advice = hint
         return error
     }
 
-    private func session(_ arguments: Arguments) throws(CredentialError) -> Session {
+    private func session(_ arguments: Arguments) throws(CredentialError) -> CommandSession {
         let options = try GlobalOptions(arguments, environment: context.environment)
-        return Session(
+        return CommandSession(
             context: context, options: options,
             notices: Notices(
                 console: context.console, environment: context.environment, isQuiet: options.isQuiet,

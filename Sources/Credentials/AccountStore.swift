@@ -18,10 +18,10 @@ import Synchronization
 /// Refreshes are done by the installed `credmgr` of the same version, in a process of its own that lives on when this one
 /// is killed; where there is none, in this process (``Options/program``).
 public final class AccountStore: Sendable {
-    let parts: StoreParts
+    let parts: LibraryAssembly
     let options: Options
     /// The sign-ins of this store that wait for ``handleRedirect(_:)``, by their state.
-    let waiting = Mutex<[String: Promise<SignInProgress>]>([:])
+    let waiting = Mutex<[String: AsyncResult<SignInProgress>]>([:])
 
     /// Opens the accounts of the user. Nothing is read yet but the configuration.
     ///
@@ -33,7 +33,7 @@ public final class AccountStore: Sendable {
     ///   `CREDMGR_CACHE` is neither `on` nor `off`.
     public init(_ options: Options = Options(), environment: [String: String]? = nil) throws(CredentialError) {
         self.options = options
-        parts = try StoreParts(options, environment: environment ?? ProcessEnvironment.variables())
+        parts = try LibraryAssembly(options, environment: environment ?? ProcessEnvironment.variables())
     }
 
     // MARK: Account types
@@ -55,7 +55,7 @@ public final class AccountStore: Sendable {
             name.lowercased() != "content-type"
                 || !value.lowercased().hasPrefix("application/x-www-form-urlencoded")
         }
-        _ = try Name.checked(type.name, kind: .accountType)
+        _ = try Identifier.checked(type.name, kind: .accountType)
         // If a file cannot express a type, a worker cannot refresh its accounts and the command cannot finish its
         // sign-ins.
         _ = try AccountType(name: type.name, json: type.json, isPrivateFile: true, place: nil)
@@ -114,8 +114,8 @@ public final class AccountStore: Sendable {
         throw failure ?? CredentialError(.noSuchAccount, "account \(account.id) has been forgotten")
     }
 
-    func registration(of type: AccountType) throws(CredentialError) -> Registration {
-        try Registration(of: type, parts.machine.adapters)
+    func registration(of type: AccountType) throws(CredentialError) -> ClientIdentity {
+        try ClientIdentity(of: type, parts.machine.adapters)
     }
 
     /// Runs a call that does not wait, with its hint in words for programs.

@@ -7,7 +7,7 @@ struct TaskList {
     static let typeName = "TaskList"
 
     let store: AccountStore
-    private let tasks: WebAddress
+    private let tasks: URI
     /// The account whose tasks are shown.
     private var account: Account?
     private var changes: AsyncStream<AccountEvent>.Iterator
@@ -25,7 +25,7 @@ struct TaskList {
         type.apiBase = base
         // The command knows it from now on, and every other tool.
         try store.configure(type, persisting: true)
-        guard let tasks = WebAddress(base + "/tasks") else {
+        guard let tasks = URI(base + "/tasks") else {
             throw CredentialError(.usage, "'\(base)' is no address")
         }
         self.tasks = tasks

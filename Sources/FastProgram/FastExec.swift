@@ -4,21 +4,21 @@ import Glibc
 /// be replaced, when this process becomes the full program, which carries on.
 enum FastExec {
     /// Runs the command and ends as it did; comes back where the full program has to, having left nothing behind.
-    static func run(_ call: PlainCall, _ program: PlainCall.Program, _ words: [String]) {
+    static func run(_ call: FastPathArguments, _ program: FastPathArguments.Program, _ words: [String]) {
         // The full program decides what takes the place of a standard stream that is closed.
         for stream in STDIN_FILENO...STDERR_FILENO where fcntl(stream, F_GETFD) == -1 { return }
         let environment = ProcessEnvironment.variables()
         guard let path = ExecutablePath.find(program.words[0], environment: environment),
-            let place = FastPlace.ofThisMachine(), let cached = FastToken.cached(call, in: place),
+            let place = FastPathEnvironment.ofThisMachine(), let cached = FastToken.cached(call, in: place),
             call.freshness.whereKept(cached.token).allows(cached.token, now: place.clock.now),
             let content = try? cached.presentation.bytes(as: call.format)
         else { return }
-        let caller = CallerSettings.replace()
+        let caller = InheritedSettings.replace()
         // Without a place for the file the full program has something to say.
         guard let file = try? ExecTokenFile(runtime: environment["XDG_RUNTIME_DIR"]) else {
             return caller.restore()
         }
-        var launch = ProgramLaunch(path, Array(program.words.dropFirst()), environment: environment)
+        var launch = SpawnConfiguration(path, Array(program.words.dropFirst()), environment: environment)
         let token = String(decoding: content.dropLast(), as: UTF8.self)
         for (name, value) in program.environment.variables(token: token, file: file.path) {
             launch.environment[name] = value
@@ -26,13 +26,13 @@ enum FastExec {
         launch.callerSettings = caller
         do throws(CredentialError) {
             try file.write(program.environment.endsLine ? content : Array(content.dropLast()))
-            let companion = try ProgramCompanion(starting: launch)
+            let companion = try ForegroundChild(starting: launch)
             if let ending = ending(of: companion, while: call.freshness, allows: cached.token, place.clock) {
                 end(like: ending, file)
             }
             caller.restore()
             carryOn(
-                BegunExec(
+                ExecHandover(
                     process: companion.program.process, lock: file.handDown(), directory: file.directoryName,
                     group: cached.memo.group, type: cached.memo.account.type, account: cached.memo.account.id,
                     words: words))
@@ -50,9 +50,9 @@ enum FastExec {
 
     /// How the command ended; `nil` where its token is to be replaced first.
     private static func ending(
-        of companion: borrowing ProgramCompanion, while freshness: Freshness, allows token: AccessToken,
+        of companion: borrowing ForegroundChild, while freshness: Freshness, allows token: AccessToken,
         _ clock: SystemClock
-    ) -> ProgramEnding? {
+    ) -> TerminationStatus? {
         while freshness.allows(token, now: clock.now) {
             let left = freshness.secondsLeft(of: token, now: clock.now)
             let pause = min(max(left, 1), Freshness.longestPause)
@@ -61,7 +61,7 @@ enum FastExec {
         return nil
     }
 
-    private static func end(like ending: ProgramEnding, _ file: ExecTokenFile) -> Never {
+    private static func end(like ending: TerminationStatus, _ file: ExecTokenFile) -> Never {
         guard (try? file.remove()) != nil else {
             FastProgram.fail("credmgr: error: the file with the token cannot be removed\n")
         }
@@ -69,7 +69,7 @@ enum FastExec {
     }
 
     /// Becomes the full program; comes back where that cannot be.
-    private static func carryOn(_ begun: BegunExec) {
+    private static func carryOn(_ begun: ExecHandover) {
         // By whatever name this one was called, words of a helper are another's.
         let arguments = CStrings(["credmgr"] + begun.commandLine)
         unsafe FastProgram.become(arguments.pointers)

@@ -11,7 +11,7 @@ import Glibc
             fail("credmgr: error: started with another user's rights, which it does not serve\n")
         }
         answer()
-        giveWay()
+        execFullProgram()
     }
 
     /// Prints the answer and ends; comes back where it has none.
@@ -22,14 +22,16 @@ import Glibc
             return print(Array(line.utf8))
         }
         // Nothing was opened yet: a descriptor that this process was given may stand for something.
-        guard let call = PlainCall(words), glibc_hide_memory() == 0 else { return }
+        guard let call = FastPathArguments(words), glibc_hide_memory() == 0 else { return }
         var message: [UInt8]?
         let read = {
             message = readMessage()
             return message
         }
         if let program = call.program { return FastExec.run(call, program, words) }
-        if let token = FastToken.answer(words, message: read, in: FastPlace.ofThisMachine) { print(token) }
+        if let token = FastToken.answer(words, message: read, in: FastPathEnvironment.ofThisMachine) {
+            print(token)
+        }
         if let message { putBack(message) }
     }
 
@@ -47,7 +49,7 @@ import Glibc
             }
             words.append(word)
         }
-        return CalledName.words(of: words)
+        return ProgramAlias.words(of: words)
     }
 
     // MARK: Input
@@ -125,7 +127,7 @@ import Glibc
     // MARK: The full program
 
     /// Becomes the full program, with the words that this one was given.
-    private static func giveWay() -> Never {
+    private static func execFullProgram() -> Never {
         if let arguments = unsafe fast_arguments() { become(arguments) }
         fail("credmgr: hint: install credmgr again, such as: apt-get install --reinstall credmgr\n")
     }

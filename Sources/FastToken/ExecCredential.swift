@@ -8,7 +8,7 @@ package struct ExecCredential {
 
     let version: Version
     let token: String
-    let expiresAt: Instant
+    let expiresAt: Timestamp
 
     /// The versions of the object, which are alike.
     enum Version: String {
@@ -26,7 +26,7 @@ package struct ExecCredential {
             }
             guard let version = Version(rawValue: written) else {
                 throw CredentialError(
-                    .unsupported, "KUBERNETES_EXEC_INFO asks for '\(ForeignText.shown(written, limit: 60))'",
+                    .unsupported, "KUBERNETES_EXEC_INFO asks for '\(UntrustedText.shown(written, limit: 60))'",
                     hint:
                         "set apiVersion to \(Version.stable.rawValue) or \(Version.beta.rawValue) in the kubeconfig"
                 )

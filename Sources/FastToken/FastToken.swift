@@ -16,9 +16,9 @@ package enum FastToken {
     ///   - message: gives what git says; asked for only where git asks, and before there is a place.
     ///   - place: made only for a plain call.
     package static func answer(
-        _ words: [String], message: () -> [UInt8]?, in place: () -> FastPlace?
+        _ words: [String], message: () -> [UInt8]?, in place: () -> FastPathEnvironment?
     ) -> [UInt8]? {
-        guard var call = PlainCall(words), call.program == nil else { return nil }
+        guard var call = FastPathArguments(words), call.program == nil else { return nil }
         if case .git = call.words.asker {
             guard let message = message() else { return nil }
             call.words.asker = .git(message: message)
@@ -34,8 +34,8 @@ package enum FastToken {
     }
 
     /// The token of a plain call, if the cache has it and it is fresh enough.
-    package static func cached(_ call: PlainCall, in place: FastPlace) -> CachedToken? {
-        guard let memo = TokenMemo.read(call.words, place),
+    package static func cached(_ call: FastPathArguments, in place: FastPathEnvironment) -> CachedToken? {
+        guard let memo = ResolvedCall.read(call.words, place),
             let token = TokenCache(place.tokenCache, files: place.fileStates, dataFolder: place.dataHome).token(
                 TokenRequestKey(policy: memo.policy, scope: []), named: memo.key, of: memo.account.id,
                 in: memo.group),
@@ -50,11 +50,11 @@ package struct CachedToken: Sendable {
     /// The token.
     package let token: AccessToken
     /// Which one it is.
-    package let memo: TokenMemo
+    package let memo: ResolvedCall
 
     /// The facts that are printed about the token.
-    package var presentation: TokenPresentation {
-        TokenPresentation(
+    package var presentation: TokenOutput {
+        TokenOutput(
             accessToken: token.token, tokenType: token.tokenType, expiresAt: token.expiresAt, scope: token.scope,
             policy: memo.policy.isEmpty ? nil : memo.policy, accountID: memo.account.id,
             accountType: memo.account.type, username: memo.account.username, refreshed: false)
@@ -62,7 +62,7 @@ package struct CachedToken: Sendable {
 }
 
 /// The few things outside that the fast path looks at: all that decides which token a call means, and the cache.
-package struct FastPlace: Sendable {
+package struct FastPathEnvironment: Sendable {
     /// The folder that accounts and locks are kept under.
     package var dataHome: String
     /// The folders that type definitions are looked up in, the user's own first.

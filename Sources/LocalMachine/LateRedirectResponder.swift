@@ -29,11 +29,11 @@ package final class LateRedirectResponder: Sendable {
     ///   - environment: of which it gets the language.
     /// - Throws: ``ErrorCode/inputOutput`` when it cannot be started.
     init(
-        at redirectURI: WebAddress, for peers: RedirectPeers, program: String, environment: [String: String]
+        at redirectURI: URI, for peers: AllowedRedirectPeers, program: String, environment: [String: String]
     ) throws(CredentialError) {
         let language = environment.filter { name, _ in name == "LANG" || name == "LANGUAGE" || name.hasPrefix("LC_")
         }
-        var launch = ProgramLaunch(
+        var launch = SpawnConfiguration(
             program, [Self.command, redirectURI.description, peers.word], environment: language)
         launch.standardInput = .pipe
         launch.startsSession = true
@@ -44,7 +44,7 @@ package final class LateRedirectResponder: Sendable {
     }
 
     /// Says what it will show; nothing for a sign-in that goes on.
-    func note(title: Message, text: Message) { send(["title": title.json, "text": text.json]) }
+    func note(title: LocalizedMessage, text: LocalizedMessage) { send(["title": title.json, "text": text.json]) }
 
     /// Says that what was noted is over: the sign-in goes on.
     func forget() { send([:]) }
@@ -70,7 +70,7 @@ package final class LateRedirectResponder: Sendable {
     package static func run(
         _ words: [String], random: any RandomSource, translations: any Translations
     ) -> Int32 {
-        guard words.count == 3, let address = WebAddress(words[1]), let peers = RedirectPeers(word: words[2]) else {
+        guard words.count == 3, let address = URI(words[1]), let peers = AllowedRedirectPeers(word: words[2]) else {
             return ErrorCode.usage.exitStatus
         }
         // One line for each time that something was noted; the last one counts.
@@ -98,7 +98,7 @@ package final class LateRedirectResponder: Sendable {
         return ErrorCode.temporary.exitStatus
     }
 
-    private static func message(_ name: String, _ line: JSONObject) -> Message? {
-        line[name].flatMap(Message.init(json:))
+    private static func message(_ name: String, _ line: JSONObject) -> LocalizedMessage? {
+        line[name].flatMap(LocalizedMessage.init(json:))
     }
 }

@@ -4,29 +4,29 @@ package import Platform
 import SecretServiceStore
 
 /// Other programs, started by this process.
-package struct LinuxPrograms: ProgramRunner, BrowserPrograms {
+package struct LinuxPrograms: ProcessRunner, BrowserLauncher {
     /// The environment of this process.
     package let environment: [String: String]
     /// The settings that this process changed for itself and that the user's programs get back.
-    let caller: CallerSettings?
+    let caller: InheritedSettings?
     /// The directory for private files that belong in memory, if the machine has no place for such files.
     let runtimeFallback: String
     /// The `credmgr` that refreshes in a process of its own.
     let worker: String
 
-    package func run(_ words: [String], seconds: Int) throws(CredentialError) -> ProgramResult {
-        var launch: ProgramLaunch = try launch(words)
+    package func run(_ words: [String], seconds: Int) throws(CredentialError) -> ProcessResult {
+        var launch: SpawnConfiguration = try launch(words)
         launch.endsItsGroup = true
         let outcome = try ChildProgram(launch, seconds: seconds).run()
         if outcome.ending == .ended(.killed(signal: SIGINT)) { throw CredentialError(.interrupted, "interrupted") }
         guard case .ended(let ending) = outcome.ending else {
             throw CredentialError(.inputOutput, "the command \(words.first ?? "") did not end within \(seconds) s")
         }
-        return ProgramResult(output: outcome.output, exitStatus: ending.exitStatus)
+        return ProcessResult(output: outcome.output, exitStatus: ending.exitStatus)
     }
 
     package func launch(_ words: [String]) throws(CredentialError) {
-        var launch: ProgramLaunch = try self.launch(words)
+        var launch: SpawnConfiguration = try self.launch(words)
         launch.startsSession = true
         launch.callerSettings = caller
         // Of a program that nobody waits for, the kernel keeps an entry as long as this process lives: in a host of the
@@ -41,7 +41,7 @@ package struct LinuxPrograms: ProgramRunner, BrowserPrograms {
         // The bus that this process uses: the worker then has no reason to set the variable, which libraries that are
         // opened on another thread read.
         if let bus = SessionBus.address(environment: environment) { environment["DBUS_SESSION_BUS_ADDRESS"] = bus }
-        let launch = ProgramLaunch(worker, [RefreshWire.command], environment: environment)
+        let launch = SpawnConfiguration(worker, [RefreshWorkerProtocol.command], environment: environment)
         return try DetachedWorker(launch).run(
             input, holding: lock, seconds: seconds, outlivesCaller: !PIDNamespace.endsWithThisProcess,
             whenLate: whenLate)
@@ -59,26 +59,26 @@ package struct LinuxPrograms: ProgramRunner, BrowserPrograms {
     package func accompany(
         _ words: [String], variables: [String: String], meanwhile: @escaping @Sendable () -> Void,
         unattended: (CredentialError) -> Void
-    ) throws(CredentialError) -> ProgramEnding {
-        var launch: ProgramLaunch = try launch(words)
+    ) throws(CredentialError) -> TerminationStatus {
+        var launch: SpawnConfiguration = try launch(words)
         // It is the user's own command: it gets all that the user's shell would give it.
         launch.environment = environment.merging(variables) { $1 }
         launch.callerSettings = caller
-        return try ProgramCompanion(starting: launch).end(meanwhile: meanwhile, unattended: unattended)
+        return try ForegroundChild(starting: launch).end(meanwhile: meanwhile, unattended: unattended)
     }
 
     package var endsWithThisProcess: Bool { PIDNamespace.endsWithThisProcess }
 
-    package func isChild(_ process: Int32) -> Bool { ProgramCompanion.isChild(process) }
+    package func isChild(_ process: Int32) -> Bool { ForegroundChild.isChild(process) }
 
     package func accompany(
         _ process: Int32, meanwhile: @escaping @Sendable () -> Void, unattended: (CredentialError) -> Void
-    ) throws(CredentialError) -> ProgramEnding {
-        ProgramCompanion(of: process).end(meanwhile: meanwhile, unattended: unattended)
+    ) throws(CredentialError) -> TerminationStatus {
+        ForegroundChild(of: process).end(meanwhile: meanwhile, unattended: unattended)
     }
 
     /// Ends this process as a program that it ran has ended.
-    package func end(like ending: ProgramEnding) -> Never { ending.endThisProcess() }
+    package func end(like ending: TerminationStatus) -> Never { ending.endThisProcess() }
 
     package func runtimeFile(_ prefix: String, suffix: String) throws(CredentialError) -> any PrivateFile {
         try RuntimeFile(
@@ -97,11 +97,11 @@ package struct LinuxPrograms: ProgramRunner, BrowserPrograms {
 
     package func pause(seconds: Int) { SystemTime.pause(milliseconds: Int64(seconds) * 1_000) }
 
-    private func launch(_ words: [String]) throws(CredentialError) -> ProgramLaunch {
+    private func launch(_ words: [String]) throws(CredentialError) -> SpawnConfiguration {
         guard let word = words.first, let path = ExecutablePath.find(word, environment: environment) else {
-            throw CredentialError(.inputOutput, "no program '\(ForeignText.shown(words.first ?? ""))' in PATH")
+            throw CredentialError(.inputOutput, "no program '\(UntrustedText.shown(words.first ?? ""))' in PATH")
         }
-        return ProgramLaunch(path, Array(words.dropFirst()), environment: cleaned)
+        return SpawnConfiguration(path, Array(words.dropFirst()), environment: cleaned)
     }
 
     /// The environment without what only this program needs: the passphrase is nobody else's business.

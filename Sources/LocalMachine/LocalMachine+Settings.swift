@@ -14,7 +14,7 @@ extension LocalMachine {
     /// - Throws: ``ErrorCode/configuration``.
     package static func importSettings(
         _ bytes: [UInt8], name: String?, fix: Bool, exact: Bool, place: String
-    ) throws(CredentialError) -> (type: AccountType, report: [Message]) {
+    ) throws(CredentialError) -> (type: AccountType, report: [LocalizedMessage]) {
         let (type, report) = try SettingsPlist.import(bytes, name: name, fix: fix, exact: exact, place: place)
         return (type, report.map(\.told))
     }

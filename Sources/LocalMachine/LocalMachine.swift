@@ -15,7 +15,7 @@ package struct LocalMachine: Sendable {
     /// The environment variables.
     package let environment: [String: String]
     /// The settings that this process changed for itself and that the user's programs get back.
-    package let caller: CallerSettings?
+    package let caller: InheritedSettings?
     /// The base directories.
     package let directories: BaseDirectories
     /// Hashes, seals and signs.
@@ -40,7 +40,7 @@ package struct LocalMachine: Sendable {
     ///   - adapters: those of the program itself, besides the built-in ones.
     /// - Throws: ``ErrorCode/configuration`` without a home folder.
     package init(
-        environment: [String: String], caller: CallerSettings? = nil, userAgent: String,
+        environment: [String: String], caller: InheritedSettings? = nil, userAgent: String,
         supervisor: String?, worker: String = ExecutablePath.itself, adapters: [any CredentialAdapter] = []
     ) throws(CredentialError) {
         self.environment = environment
@@ -81,16 +81,16 @@ package struct LocalMachine: Sendable {
     /// The plugins: the user's own, then those of packages. Nothing is looked for before it is asked for.
     package var providers: PluginCatalog {
         PluginCatalog(
-            places: ProviderPlace.standard(dataHome: directories.dataHome), reserved: linked.map(\.name),
+            places: PluginSearchPath.standard(dataHome: directories.dataHome), reserved: linked.map(\.name),
             environment: environment, walls: walls)
     }
 
     /// How plugins are confined.
-    private var walls: PluginWalls {
+    private var walls: SandboxPolicy {
         let files = files, path = directories.configurationFile
-        return PluginWalls(supervisor: supervisor, keptOut: directories.ownFolders { environment[$0] }) {
+        return SandboxPolicy(supervisor: supervisor, keptOut: directories.ownFolders { environment[$0] }) {
             () throws(CredentialError) in
-            try ProductConfiguration(at: path, in: files).unconfinedPlugins
+            try Configuration(at: path, in: files).unconfinedPlugins
         }
     }
 
@@ -104,7 +104,7 @@ package struct LocalMachine: Sendable {
             environment: environment,
             defaults: {
                 // A file that cannot be read stops no command that goes without it; each command tells of it by itself.
-                (try? ProductConfiguration(at: configurationFile, in: files)).map {
+                (try? Configuration(at: configurationFile, in: files)).map {
                     ConnectionSettings(of: $0, at: configurationFile)
                 }
             })
@@ -129,13 +129,13 @@ package struct LocalMachine: Sendable {
     }
 
     /// The time that clusters have cost this process, for all callers.
-    private static let waiting = ClusterWaiting()
+    private static let waiting = TimeoutBudget()
 
     /// The groups that are shared with other hosts, through etcd.
-    private func sharing(by transport: CurlTransport) -> ClusterSharing {
+    private func sharing(by transport: CurlTransport) -> ClusterGroupService {
         let folders = folders, waiting = Self.waiting, clock = clock
-        return ClusterSharing(
-            ClusterSharing.Parts(
+        return ClusterGroupService(
+            ClusterGroupService.Parts(
                 files: SharedGroupFiles(folders), local: AccountRecordFiles(folders, clock: clock),
                 events: EventLogFile(folders), clock: clock, bootClock: LocalBootClock(), random: random,
                 cryptography: cryptography, stores: { LocalStores(self, AccountPolicy()) },
@@ -155,27 +155,28 @@ extension EtcdCluster {
     ///
     /// - Throws: ``ErrorCode/usage`` for an address that is none.
     fileprivate convenience init(
-        _ backend: GroupBackend, _ group: KeychainGroup, _ transport: CurlTransport, _ waiting: ClusterWaiting,
+        _ backend: ClusterConfiguration, _ group: KeychainGroup, _ transport: CurlTransport,
+        _ waiting: TimeoutBudget,
         _ clock: any WallClock
     ) throws(CredentialError) {
-        var endpoints: [(name: String, channel: any RemoteProcedures)] = []
+        var endpoints: [(name: String, channel: any GRPCClient)] = []
         for endpoint in backend.endpoints {
-            guard let address = WebAddress(endpoint) else {
+            guard let address = URI(endpoint) else {
                 throw CredentialError(
-                    .usage, "'\(ForeignText.shown(endpoint))' is no address", hint: "as --etcd https://HOST:2379")
+                    .usage, "'\(UntrustedText.shown(endpoint))' is no address", hint: "as --etcd https://HOST:2379")
             }
-            let channel = ProcedureChannel(
-                ProcedureChannel.Endpoint(
+            let channel = GRPCChannel(
+                GRPCChannel.Endpoint(
                     address: address, authorities: backend.authorities, certificate: backend.certificate),
                 transport: transport)
             endpoints.append((endpoint, channel))
         }
-        let certificate: @Sendable () -> OwnCertificate? = {
+        let certificate: @Sendable () -> ClientCertificateInfo? = {
             // Why a file cannot be read libcurl says.
             guard let file = backend.certificate?.certificateFile,
-                let pem = (try? PlainFile.read(file, limit: 1 << 20))?.content
+                let pem = (try? UserInputFile.read(file, limit: 1 << 20))?.content
             else { return nil }
-            return OwnCertificate(file: file, pem: pem)
+            return ClientCertificateInfo(file: file, pem: pem)
         }
         self.init(
             endpoints, setup: backend.setup(of: group, user: certificate()?.commonName), waiting: waiting,

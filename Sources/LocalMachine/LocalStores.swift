@@ -12,7 +12,7 @@ struct LocalStores: SecretStores {
         let configured = PassphraseSource(
             environment: machine.environment, files: machine.files, programs: machine.programs,
             timeout: policy.timeout)
-        var keys = KeySources(
+        var keys = UnlockSources(
             passphrase: policy.passphrase ?? configured.read,
             ask: { prompt throws(CredentialError) in
                 guard let ask = policy.ask else { return nil }
@@ -21,7 +21,7 @@ struct LocalStores: SecretStores {
         keys.unseen = policy.unseen
         if policy.passphrase == nil, let giver = configured.giver { keys.giver = giver }
         keys.acceptsNew = { [giver = keys.giver] (passphrase, group) throws(CredentialError) in
-            try NewPassphrase.check(
+            try PassphraseRules.check(
                 passphrase, "the passphrase that \(giver) gives",
                 hint: "credmgr store rekey --group \(group.name) --weak-passphrase")
         }
@@ -45,5 +45,5 @@ struct LocalStores: SecretStores {
         }
     }
 
-    func vault() throws(CredentialError) -> any TokenSetVault { file }
+    func vault() throws(CredentialError) -> any TokenSetCipher { file }
 }

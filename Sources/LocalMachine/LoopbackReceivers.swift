@@ -11,7 +11,7 @@ struct LoopbackReceivers: RedirectReceivers {
     var aftermath: (program: String, environment: [String: String])?
 
     func listen(
-        at redirectURI: WebAddress, for peers: RedirectPeers, stranger: @escaping @Sendable (UInt32?) -> Void
+        at redirectURI: URI, for peers: AllowedRedirectPeers, stranger: @escaping @Sendable (UInt32?) -> Void
     ) throws(CredentialError) -> any RedirectReceiver {
         guard let host = RedirectListener.Host(redirectURI.host) else {
             throw CredentialError(
@@ -36,11 +36,11 @@ struct LoopbackReceivers: RedirectReceivers {
 
         init(
             _ call: (program: String, environment: [String: String]), at redirectURI: String,
-            for peers: RedirectPeers
+            for peers: AllowedRedirectPeers
         ) {
             // Without the process a browser shows an error of its own, and nothing else is lost.
             start = {
-                WebAddress(redirectURI).flatMap { address in
+                URI(redirectURI).flatMap { address in
                     try? LateRedirectResponder(
                         at: address, for: peers, program: call.program, environment: call.environment)
                 }
@@ -53,7 +53,9 @@ struct LoopbackReceivers: RedirectReceivers {
             }
         }
 
-        func note(title: Message, text: Message) { process.withLock { $0?.note(title: title, text: text) } }
+        func note(title: LocalizedMessage, text: LocalizedMessage) {
+            process.withLock { $0?.note(title: title, text: text) }
+        }
 
         func begin() { process.withLock { $0?.begin() } }
     }
@@ -74,7 +76,7 @@ struct LoopbackReceivers: RedirectReceivers {
                 seconds: seconds, formPostOrigins: formOrigin.map { [$0] } ?? [], accepts: isExpected)
         }
 
-        func show(title: Message, text: Message) {
+        func show(title: LocalizedMessage, text: LocalizedMessage) {
             aftermath?.note(title: title, text: text)
             listener.show(title: title, text: text)
         }

@@ -18,7 +18,7 @@ package enum DeadlineThread {
     package static func run<Value: Sendable>(
         until deadline: Deadline, _ body: @escaping @Sendable () throws(CredentialError) -> Value
     ) throws(CredentialError) -> Outcome<Value> {
-        let call = try BackgroundCall(body)
+        let call = try ThreadTask(body)
         guard let result = call.result(until: deadline) else { return .abandoned }
         return .finished(try result.get())
     }

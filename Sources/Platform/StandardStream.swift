@@ -19,7 +19,7 @@ package enum StandardStream: Int32, Sendable {
 
     /// Writes all bytes, waiting where the reader is slow.
     ///
-    /// SIGPIPE must be ignored (``ProcessHygiene/harden()``).
+    /// SIGPIPE must be ignored (``ProcessHardening/harden()``).
     ///
     /// - Throws: ``readerGone``; ``ErrorCode/inputOutput`` when not everything could be written.
     package func write(_ bytes: [UInt8]) throws(CredentialError) {

@@ -10,7 +10,7 @@ extension CredentialError {
     ///   - number: the value of `errno`.
     ///   - hint: what helps; without one, that a file system is full can be seen by it.
     package static func system(
-        _ action: Message, _ path: String, number: Int32, hint: Message? = nil
+        _ action: LocalizedMessage, _ path: String, number: Int32, hint: LocalizedMessage? = nil
     ) -> CredentialError {
         let reason = unsafe strerror(number).map { unsafe String(cString: $0) } ?? "error \(number)"
         return CredentialError(
@@ -18,10 +18,10 @@ extension CredentialError {
     }
 
     /// The command that shows how much room there is for a file, where there is too little of it or of inodes.
-    private static func room(for path: String, _ number: Int32) -> Message? {
+    private static func room(for path: String, _ number: Int32) -> LocalizedMessage? {
         // A target without a folder, such as standard output, may be on any file system.
         guard number == ENOSPC, let end = path.lastIndex(of: "/") else { return nil }
-        let folder = ShellQuote.word(shownPath(end == path.startIndex ? "/" : String(path[..<end])))
+        let folder = ShellQuoting.word(shownPath(end == path.startIndex ? "/" : String(path[..<end])))
         return "df -h \(folder); df -i \(folder)"
     }
 
@@ -29,7 +29,7 @@ extension CredentialError {
     /// read-only, the hint is how to have it elsewhere.
     ///
     /// - Parameters: as of ``system(_:_:number:hint:)``.
-    static func unmade(_ action: Message, _ path: String, number: Int32) -> CredentialError {
+    static func unmade(_ action: LocalizedMessage, _ path: String, number: Int32) -> CredentialError {
         let isClosed = number == EROFS || number == EACCES
         return .system(
             action, path, number: number,
@@ -38,5 +38,5 @@ extension CredentialError {
     }
 
     /// A path as it may stand in a message.
-    static func shownPath(_ path: String) -> String { ForeignText.shown(path, limit: 4096) }
+    static func shownPath(_ path: String) -> String { UntrustedText.shown(path, limit: 4096) }
 }

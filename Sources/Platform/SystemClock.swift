@@ -7,10 +7,10 @@ package struct SystemClock: WallClock {
     package init() {}
 
     /// The time now.
-    package var now: Instant {
+    package var now: Timestamp {
         var time = timespec()
         _ = unsafe clock_gettime(CLOCK_REALTIME, &time)
-        return Instant(epochSeconds: Int64(time.tv_sec))
+        return Timestamp(epochSeconds: Int64(time.tv_sec))
     }
 }
 

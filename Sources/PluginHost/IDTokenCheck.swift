@@ -5,7 +5,7 @@ import OAuth
 ///
 /// The account type must name the issuer; without one nothing could be checked, and the token is dropped.
 struct IDTokenCheck: Sendable {
-    private let source = MetadataSource()
+    private let source = MetadataFetcher()
 
     /// The claims of the id token; `nil` where there is none that can be checked.
     ///
@@ -13,22 +13,22 @@ struct IDTokenCheck: Sendable {
     /// - Throws: ``ErrorCode/validationFailed`` for a token that does not hold; ``ErrorCode/temporary`` when the
     ///   provider's keys cannot be had now.
     func validated(
-        _ issued: IssuedMaterial, of type: AccountType, subject: String?, in context: AdapterContext
+        _ issued: IssuedTokensReader, of type: AccountType, subject: String?, in context: AdapterContext
     ) throws(CredentialError) -> IDTokenClaims? {
         try validated(issued, of: type, subject: subject, by: source, in: context)
     }
 
     private func validated(
-        _ issued: IssuedMaterial, of type: AccountType, subject: String?, by source: MetadataSource,
+        _ issued: IssuedTokensReader, of type: AccountType, subject: String?, by source: MetadataFetcher,
         in context: AdapterContext
     ) throws(CredentialError) -> IDTokenClaims? {
         guard let token = issued.idToken else { return nil }
-        guard let name = type.issuer, let issuer = WebAddress(name), issuer.isSecure else {
+        guard let name = type.issuer, let issuer = URI(name), issuer.isSecure else {
             context.note("the id token is dropped: without an issuer in the account type it cannot be checked")
             return nil
         }
         var metadata = ServerMetadata(issuer: name)
-        metadata.endpoints[.jwks] = type.endpoints[.jwks].flatMap(WebAddress.init)
+        metadata.endpoints[.jwks] = type.endpoints[.jwks].flatMap(URI.init)
         if metadata.endpoints[.jwks] == nil {
             metadata = try source.metadata(of: name, issuer, needs: [.jwks], in: context)
         }
@@ -51,7 +51,7 @@ struct IDTokenCheck: Sendable {
     /// As ``validated(_:of:subject:in:)``, but where the keys cannot be had just now the new token is dropped and the
     /// old one stays: the reply may hold the only copy of a rotated refresh token.
     func validatedForRefresh(
-        _ issued: IssuedMaterial, _ request: RefreshRequest, in context: AdapterContext
+        _ issued: IssuedTokensReader, _ request: RefreshRequest, in context: AdapterContext
     ) throws(CredentialError) -> IDTokenClaims? {
         do throws(CredentialError) {
             return try validated(

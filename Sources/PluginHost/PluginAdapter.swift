@@ -19,7 +19,7 @@ package struct PluginAdapter: CredentialAdapter {
     }
 
     package var name: String { provider.manifest.name }
-    package var summary: String { ForeignText.shown(provider.manifest.summary) }
+    package var summary: String { UntrustedText.shown(provider.manifest.summary) }
     package var defaultRedirectURI: String { provider.manifest.defaultRedirectURI }
 
     // MARK: Without the plugin
@@ -29,13 +29,13 @@ package struct PluginAdapter: CredentialAdapter {
         for key in type.adapterSettings.keys.sorted() where !settings.contains(where: { $0.name == key }) {
             throw CredentialError(
                 .configuration, "account type '\(type.name)': the adapter \(name) has no setting '\(key)'",
-                hint: NearestWord.to(key, among: settings.map(\.name)).map { "did you mean '\($0)'?" })
+                hint: SpellingSuggestion.to(key, among: settings.map(\.name)).map { "did you mean '\($0)'?" })
         }
         for setting in settings where setting.isRequired && type.adapterSettings[setting.name] == nil {
             throw CredentialError(
                 .configuration,
                 "account type '\(type.name)': the adapter \(name) needs the setting '\(setting.name)'",
-                hint: setting.summary.map { "give it with --set \(setting.name)= (\(ForeignText.shown($0)))" }
+                hint: setting.summary.map { "give it with --set \(setting.name)= (\(UntrustedText.shown($0)))" }
                     ?? "give it with --set \(setting.name)=")
         }
         if let flow = type.flow, !provider.manifest.flows.contains(flow) {
@@ -47,7 +47,7 @@ package struct PluginAdapter: CredentialAdapter {
     /// The plugin's name is part of it: accounts of one plugin are never handed to another.
     package func provider(of type: AccountType) throws(CredentialError) -> String {
         var text = RegistrationText("plugin", name)
-        text.add(issuer: type.issuer, tokenEndpoint: type.endpoints[.token].flatMap(WebAddress.init))
+        text.add(issuer: type.issuer, tokenEndpoint: type.endpoints[.token].flatMap(URI.init))
         for setting in provider.manifest.settings where setting.identifiesProvider {
             if let value = type.adapterSettings[setting.name] { text.add(setting: setting.name, value) }
         }
@@ -59,15 +59,15 @@ package struct PluginAdapter: CredentialAdapter {
         if let policy = type.policies[wanted] { return policy }
         if type.policies.values.contains(wanted) { return wanted }
         throw CredentialError(
-            .usage, "account type '\(type.name)' has no policy '\(ForeignText.shown(wanted, limit: 60))'",
-            hint: NearestWord.to(wanted, among: Array(type.policies.keys)).map { "did you mean '\($0)'?" })
+            .usage, "account type '\(type.name)' has no policy '\(UntrustedText.shown(wanted, limit: 60))'",
+            hint: SpellingSuggestion.to(wanted, among: Array(type.policies.keys)).map { "did you mean '\($0)'?" })
     }
 
     package func effectiveScope(_ scope: [String], of type: AccountType) -> [String] { Scope.distinct(scope) }
 
     package func endSessionAddress(
         _ grant: Grant?, policy: String, of type: AccountType, in context: AdapterContext
-    ) throws(CredentialError) -> WebAddress? { type.endpoints[.endSession].flatMap(WebAddress.init) }
+    ) throws(CredentialError) -> URI? { type.endpoints[.endSession].flatMap(URI.init) }
 
     // MARK: With the plugin
 
@@ -103,7 +103,7 @@ package struct PluginAdapter: CredentialAdapter {
         message.add(request, scope: scope)
         let reply = try ask(message, in: context)
         try expect(.done, reply)
-        let issued = try IssuedMaterial(reply, now: context.clock.now)
+        let issued = try IssuedTokensReader(reply, now: context.clock.now)
         let isForeign = issued.identity.map { !ConstantTime.equal($0.subject, request.subject) } ?? false
         let token = issued.refreshToken == request.grant.refreshToken ? nil : issued.refreshToken
         do throws(CredentialError) {
@@ -173,17 +173,17 @@ package struct PluginAdapter: CredentialAdapter {
             return .interaction(interaction, pending: pending)
         }
         try expect(.done, reply)
-        let issued = try IssuedMaterial(reply, now: context.clock.now)
+        let issued = try IssuedTokensReader(reply, now: context.clock.now)
         let claims = try idTokens.validated(issued, of: request.type, subject: nil, in: context)
         let scope = effectiveScope(request.scope, of: request.type)
         return .done(try issued.signIn(request, scope: scope, claims: claims, now: context.clock.now))
     }
 
     /// Whether the plugin may send a person to an address: one of its manifest's, or of a server that the type names.
-    private func mayOpen(_ address: WebAddress, for type: AccountType) -> Bool {
+    private func mayOpen(_ address: URI, for type: AccountType) -> Bool {
         if provider.manifest.needs.pages.contains(where: { $0.includes(address) }) { return true }
         let servers = type.endpoints.map(\.value) + [type.issuer].compactMap(\.self)
-        return servers.contains { WebAddress($0)?.origin == address.origin }
+        return servers.contains { URI($0)?.origin == address.origin }
     }
 
     private func expect(_ kind: PluginReply.Kind, _ reply: PluginReply) throws(CredentialError) {
@@ -197,7 +197,7 @@ package struct PluginAdapter: CredentialAdapter {
 
     private var flowNames: String { provider.manifest.flows.map(\.rawValue).joined(separator: ", ") }
 
-    private func lacksFlow(_ flow: SignInFlow) -> Message {
+    private func lacksFlow(_ flow: SignInFlow) -> LocalizedMessage {
         "the adapter \(name) does not have the flow '\(flow.rawValue)'"
     }
 }

@@ -98,7 +98,7 @@ struct BinaryPropertyListReader {
     private func date(at place: Int) throws(PropertyListFault) -> String {
         // Seconds since 2001-01-01T00:00:00Z.
         guard let seconds = Int64(exactly: try real(at: place, power: 3).rounded(.down)) else { throw Self.damaged }
-        return Instant(epochSeconds: 978_307_200).adding(seconds).rfc3339
+        return Timestamp(epochSeconds: 978_307_200).adding(seconds).rfc3339
     }
 
     // MARK: Texts and collections
@@ -166,7 +166,7 @@ struct BinaryPropertyListReader {
             guard case .string(let name) = try object(key, depth: depth) else { throw Self.damaged }
             let value = try object(value, depth: depth)
             guard dictionary.insert(.init(key: name, value: value, line: nil)) else {
-                throw PropertyListFault("key '\(ForeignText.shown(name, limit: 60))' given twice")
+                throw PropertyListFault("key '\(UntrustedText.shown(name, limit: 60))' given twice")
             }
         }
         return .dictionary(dictionary)

@@ -32,8 +32,8 @@ package enum PropertyList {
                 var reader = BinaryPropertyListReader(bytes)
                 value = try reader.document()
                 collectPlaceholders(in: value, key: nil, into: &placeholders)
-            } else if OldPropertyListReader.isOne(bytes) {
-                var reader = OldPropertyListReader(bytes)
+            } else if OpenStepPropertyListReader.isOne(bytes) {
+                var reader = OpenStepPropertyListReader(bytes)
                 value = try reader.document()
                 placeholders = reader.placeholders
             } else if bytes.first(where: { !isSpace($0) }) == UInt8(ascii: "{") {
@@ -48,7 +48,7 @@ package enum PropertyList {
             throw CredentialError(.configuration, "\(place) is not a property list: \(error.text)")
         }
         if !placeholders.isEmpty {
-            let places = Message.joined(placeholders.map(\.text), by: "; ")
+            let places = LocalizedMessage.joined(placeholders.map(\.text), by: "; ")
             throw CredentialError(
                 .configuration, "placeholder not filled in at \(places) (in \(place))",
                 hint: "put your own values in place of <…>, brackets included")
@@ -64,8 +64,8 @@ package enum PropertyList {
         let line: Int?
 
         /// The position for messages: "key tenant, line 3".
-        var text: Message {
-            let key: Message = key.map { "key \(ForeignText.shown($0, limit: 60))" } ?? "the top"
+        var text: LocalizedMessage {
+            let key: LocalizedMessage = key.map { "key \(UntrustedText.shown($0, limit: 60))" } ?? "the top"
             return line.map { "\(key), line \($0)" } ?? key
         }
     }
@@ -139,14 +139,14 @@ package enum PropertyList {
 
 /// Why a property list cannot be read; it never quotes a value.
 struct PropertyListFault: Error {
-    let reason: Message
+    let reason: LocalizedMessage
     let line: Int?
 
-    init(_ reason: Message, line: Int? = nil) {
+    init(_ reason: LocalizedMessage, line: Int? = nil) {
         self.reason = reason
         self.line = line
     }
 
     /// The reason and the place, for messages.
-    var text: Message { line.map { "\(reason) at line \($0)" } ?? reason }
+    var text: LocalizedMessage { line.map { "\(reason) at line \($0)" } ?? reason }
 }

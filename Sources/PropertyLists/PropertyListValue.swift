@@ -40,7 +40,7 @@ package enum PropertyListValue: Sendable, Hashable {
     }
 
     /// The kind of this value, in words for messages: "a string", "an array".
-    package var kindDescription: Message {
+    package var kindDescription: LocalizedMessage {
         switch self {
         case .string: "a string"
         case .integer, .real: "a number"

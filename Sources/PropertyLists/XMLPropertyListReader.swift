@@ -92,7 +92,8 @@ struct XMLPropertyListReader {
             try scanner.skipMisc()
             let value = try element(try scanner.tag(), depth: depth)
             guard dictionary.insert(.init(key: key, value: value, line: line)) else {
-                throw PropertyListFault("key '\(ForeignText.shown(key, limit: 60))' given twice, again", line: line)
+                throw PropertyListFault(
+                    "key '\(UntrustedText.shown(key, limit: 60))' given twice, again", line: line)
             }
         }
     }

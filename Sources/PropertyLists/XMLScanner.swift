@@ -51,7 +51,7 @@ struct XMLScanner {
     }
 
     /// The error for what stands at the position.
-    mutating func fault(_ reason: Message) -> PropertyListFault { PropertyListFault(reason, line: line()) }
+    mutating func fault(_ reason: LocalizedMessage) -> PropertyListFault { PropertyListFault(reason, line: line()) }
 
     // MARK: Between elements
 
@@ -99,7 +99,7 @@ struct XMLScanner {
     }
 
     private mutating func skip(
-        past end: String, opening: String = "<!", else reason: Message
+        past end: String, opening: String = "<!", else reason: LocalizedMessage
     ) throws(PropertyListFault) {
         let start = position
         let end = Array(end.utf8)

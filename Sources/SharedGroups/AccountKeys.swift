@@ -30,7 +30,7 @@ package struct AccountKeys: Sendable, Hashable {
 }
 
 /// The records of one account, with those of its group that a change hangs on, all of one moment.
-struct AccountReading {
+struct AccountSnapshot {
     /// The sealed token set; `nil` where the account is gone.
     var set: ClusterRecord?
     var intent: ClusterRecord?
@@ -51,8 +51,8 @@ struct AccountReading {
 }
 
 /// As one process of a host hands it to another: what stands in the cluster, sealed as it is there.
-extension AccountReading {
-    private static var members: [(name: String, part: WritableKeyPath<AccountReading, ClusterRecord?>)] {
+extension AccountSnapshot {
+    private static var members: [(name: String, part: WritableKeyPath<AccountSnapshot, ClusterRecord?>)] {
         [
             ("set", \.set), ("intent", \.intent), ("live", \.live), ("aside", \.aside), ("epoch", \.epoch),
             ("host", \.host),

@@ -20,7 +20,7 @@ package protocol Cluster: Sendable {
     func listKeys(_ prefix: String) throws(CredentialError) -> [ClusterRecord]
 
     /// As ``read(_:)`` and ``listKeys(_:)`` together, all of one moment.
-    func read(_ keys: [String], listing prefix: String) throws(CredentialError) -> ClusterReading
+    func read(_ keys: [String], listing prefix: String) throws(CredentialError) -> ReadResult
 
     /// Applies a transaction whole, or nothing of it where a condition does not hold.
     ///
@@ -40,7 +40,7 @@ package protocol Cluster: Sendable {
     ///
     /// - Parameters:
     ///   - prefix: what the keys begin with.
-    ///   - revision: the moment, as ``ClusterReading/revision`` has it.
+    ///   - revision: the moment, as ``ReadResult/revision`` has it.
     ///   - isWanted: asked about once a second.
     ///   - take: is given what was changed at one moment, or at several.
     /// - Throws: ``ErrorCode/temporary`` where nothing can be seen for now: a node that stands still or is cut off, one without
@@ -54,17 +54,17 @@ package protocol Cluster: Sendable {
     func health() -> [ClusterNode]
 
     /// The certificate that this host shows; `nil` where it shows none, or none can be read.
-    var ownCertificate: OwnCertificate? { get }
+    var ownCertificate: ClientCertificateInfo? { get }
 
     /// Ends a lease, and with it the records that were put with it.
     func revoke(_ lease: ClusterLease) throws(CredentialError)
 
     /// For how long its nodes were waited for in vain just now, in milliseconds.
-    var millisecondsLost: Int64 { get }
+    var millisecondsSpent: Int64 { get }
 
     /// Counts what a command has waited for something else as waited for the nodes in vain: if they are silent, too, they are waited
     /// for so much less. Enough is left for the nodes to choose a leader.
-    func hasWaited(_ milliseconds: Int64)
+    func recordWait(_ milliseconds: Int64)
 }
 
 /// A node of a cluster, as it answered.
@@ -108,11 +108,11 @@ extension Cluster {
     package func health() -> [ClusterNode] { [] }
 
     /// It asks for none.
-    package var ownCertificate: OwnCertificate? { nil }
+    package var ownCertificate: ClientCertificateInfo? { nil }
 
     /// It has none to wait for.
-    package var millisecondsLost: Int64 { 0 }
-    package func hasWaited(_ milliseconds: Int64) {}
+    package var millisecondsSpent: Int64 { 0 }
+    package func recordWait(_ milliseconds: Int64) {}
 
     /// Lists all of it.
     package func listKeys(_ prefix: String) throws(CredentialError) -> [ClusterRecord] {
@@ -120,14 +120,14 @@ extension Cluster {
     }
 
     /// One after the other: what is listed is not older than what was read.
-    package func read(_ keys: [String], listing prefix: String) throws(CredentialError) -> ClusterReading {
+    package func read(_ keys: [String], listing prefix: String) throws(CredentialError) -> ReadResult {
         let records = try read(keys)
-        return ClusterReading(records: records, listed: try listKeys(prefix))
+        return ReadResult(records: records, listed: try listKeys(prefix))
     }
 }
 
 /// The records that were read of a cluster at one moment.
-package struct ClusterReading: Sendable {
+package struct ReadResult: Sendable {
     /// The records of the keys, in the order of the keys.
     package var records: [ClusterRecord?]
     /// The records below the prefix, by key, without their values.

@@ -36,14 +36,14 @@ package protocol GroupFiles: Sendable {
 }
 
 /// The notes of this host about its own refreshes, in files.
-struct NotesInFiles: HostNotes {
+struct FileIntentLog: IntentLog {
     let files: any GroupFiles
     let group: KeychainGroup
 
     static let intentPrefix = "intent-"
     static let answerPrefix = "answer-"
 
-    func intent(of account: String) throws(CredentialError) -> IntentNote? {
+    func intent(of account: String) throws(CredentialError) -> IntentLogEntry? {
         guard let bytes = try files.read(Self.intentPrefix + account, of: group) else { return nil }
         guard let object = try? JSONValue.parse(bytes, limits: .ownFile).object,
             let nonce = object["nonce"]?.string.flatMap(Base64URL.decode).flatMap(IntentNonce.init(bytes:)),
@@ -53,16 +53,16 @@ struct NotesInFiles: HostNotes {
         let isElsewhere = try object["place"]?.string.map { (place) throws(CredentialError) in
             place != (try files.place(of: group))
         }
-        var note = IntentNote(
+        var note = IntentLogEntry(
             nonce: nonce, maySend: maySend || isElsewhere == true,
-            time: object["time"]?.integer.map(Instant.init(epochSeconds:)))
+            time: object["time"]?.integer.map(Timestamp.init(epochSeconds:)))
         note.earlier = (object["earlier"]?.array ?? []).compactMap { value in
             value.string.flatMap(Base64URL.decode).flatMap(IntentNonce.init(bytes:))
         }
         return note
     }
 
-    func note(_ note: IntentNote, of account: String) throws(CredentialError) {
+    func note(_ note: IntentLogEntry, of account: String) throws(CredentialError) {
         let before = try intent(of: account)
         let earlier = (before?.unsent ?? []).filter { $0 != note.nonce }
         var note = note
@@ -76,7 +76,7 @@ struct NotesInFiles: HostNotes {
         // An intent that was sent leaves no note: the absence of a note says the same.
         var rest = note.unsent.filter { $0 != nonce }
         guard let last = rest.popLast() else { return try files.remove(Self.intentPrefix + account, of: group) }
-        var kept = IntentNote(nonce: last, maySend: false, time: note.time)
+        var kept = IntentLogEntry(nonce: last, maySend: false, time: note.time)
         kept.earlier = rest
         try write(kept, account)
     }
@@ -84,7 +84,7 @@ struct NotesInFiles: HostNotes {
     /// How many transactions nobody may have answered, one after the other, and each be taken away when it is applied at last.
     private static let earlierLimit = 8
 
-    private func write(_ note: IntentNote, _ account: String) throws(CredentialError) {
+    private func write(_ note: IntentLogEntry, _ account: String) throws(CredentialError) {
         var object = JSONObject()
         object["nonce"] = .string(Base64URL.encode(note.nonce.bytes))
         object["may_send"] = .bool(note.maySend)
@@ -108,7 +108,7 @@ struct NotesInFiles: HostNotes {
     }
 }
 
-extension GroupBackend {
+extension ClusterConfiguration {
     static let fileName = "backend"
 
     /// As its file has it.

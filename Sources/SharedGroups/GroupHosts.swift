@@ -8,9 +8,9 @@ package struct GroupHost: Sendable, Hashable {
     /// Its X25519 key, made when it joined; the other half stays in the host's own store.
     package var publicKey: [UInt8]
     /// The proof that the host was given the group's data key; `nil` for a waiting host.
-    var admission: KeyProof?
+    var admission: KeyEndorsement?
     /// When it asked, by its own clock.
-    package var joinedAt: Instant
+    package var joinedAt: Timestamp
     /// Whether it is about to leave, and how.
     var leaves: Leaving?
     /// The user that the cluster takes the host for, by the common name of its certificate; `nil` if that is the
@@ -29,7 +29,7 @@ package struct GroupHost: Sendable, Hashable {
         case asTheLast = "last"
     }
 
-    package init(name: String, publicKey: [UInt8], joinedAt: Instant) {
+    package init(name: String, publicKey: [UInt8], joinedAt: Timestamp) {
         self.name = name
         self.publicKey = publicKey
         self.joinedAt = joinedAt
@@ -68,7 +68,7 @@ package struct GroupHost: Sendable, Hashable {
     /// The user in the host's record if it differs from the host's name: it becomes part of a command, and any
     /// client may have put it there.
     func user(called user: String?) -> String? {
-        guard let user, user != name, !user.isEmpty, !user.hasPrefix("-"), ForeignText.shown(user) == user else {
+        guard let user, user != name, !user.isEmpty, !user.hasPrefix("-"), UntrustedText.shown(user) == user else {
             return nil
         }
         return user
@@ -78,7 +78,7 @@ package struct GroupHost: Sendable, Hashable {
     var whenGivenKey: KeyEpoch.Host { KeyEpoch.Host(name: name, publicKey: publicKey, user: shownUser) }
 
     /// As it is remembered once it was expelled.
-    var whenExpelled: ExpelledHost { ExpelledHost(name: name, publicKey: publicKey) }
+    var whenExpelled: RevokedHost { RevokedHost(name: name, publicKey: publicKey) }
 
     var encoded: [UInt8] {
         var object = JSONObject()
@@ -95,13 +95,13 @@ package struct GroupHost: Sendable, Hashable {
     /// The error of a record that is none.
     static func damage(_ key: String) -> CredentialError {
         let parts = key.split(separator: "/hosts/", maxSplits: 1)
-        let command = ShellQuote.line(
+        let command = ShellQuoting.line(
             [
                 "credmgr", "groups", "expel", parts[0].split(separator: "/").last.map(String.init) ?? "",
                 String(parts[1]),
             ])
         return CredentialError(
-            .storeDamaged, "the record \(ForeignText.shown(key)) of the cluster is no host",
+            .storeDamaged, "the record \(UntrustedText.shown(key)) of the cluster is no host",
             hint: "on a host of the group: \(command)")
     }
 
@@ -114,8 +114,8 @@ package struct GroupHost: Sendable, Hashable {
             let publicKey = object["public_key"]?.string.flatMap(Base64URL.decode), publicKey.count == 32,
             let joinedAt = object["joined_at"]?.integer
         else { throw Self.damage(record.key) }
-        self.init(name: name, publicKey: publicKey, joinedAt: Instant(epochSeconds: joinedAt))
-        admission = KeyProof(object["admitted"])
+        self.init(name: name, publicKey: publicKey, joinedAt: Timestamp(epochSeconds: joinedAt))
+        admission = KeyEndorsement(object["admitted"])
         leaves = object["leaves"]?.string.flatMap(Leaving.init(rawValue:))
         user = user(called: object["user"]?.string)
     }

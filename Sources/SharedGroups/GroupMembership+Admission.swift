@@ -54,7 +54,8 @@ extension GroupMembership {
     /// - Throws: what `seal` throws; ``ErrorCode/noSuchAccount`` when no such host has asked; ``ErrorCode/denied`` when the
     ///   fingerprint is another, or the host was expelled; ``ErrorCode/storeLocked`` when this host is not admitted itself.
     func admit(
-        _ name: String, fingerprint: String, by own: (name: String, key: HostKey), _ memory: any GroupMemory,
+        _ name: String, fingerprint: String, by own: (name: String, key: HostKey),
+        _ memory: any RememberedGroupState,
         sealing seal: () throws(CredentialError) -> Void = {}
     ) throws(CredentialError) {
         for _ in 0..<Self.attempts {
@@ -122,9 +123,9 @@ extension GroupMembership {
     @discardableResult
     func expel(
         _ name: String, fingerprint: String? = nil, by own: (name: String, key: HostKey),
-        _ memory: any GroupMemory
-    ) throws(CredentialError) -> Expulsion {
-        func isMeant(_ host: ExpelledHost) throws(CredentialError) -> Bool {
+        _ memory: any RememberedGroupState
+    ) throws(CredentialError) -> RemovalResult {
+        func isMeant(_ host: RevokedHost) throws(CredentialError) -> Bool {
             guard host.name == name else { return false }
             guard let fingerprint else { return true }
             return try host.fingerprint(cryptography) == KeyFingerprint.normalized(fingerprint) ?? fingerprint
@@ -166,7 +167,7 @@ extension GroupMembership {
             }
             let judges = try judges(epoch, known, memory)
             let isDoubtful = judges.map(\.epoch) != [epoch] || !known.missing(in: epoch).isEmpty
-            var meant: [ExpelledHost] = []
+            var meant: [RevokedHost] = []
             for host in hosts.map(\.whenExpelled) + (isDoubtful ? known.expelled : []) where try isMeant(host) {
                 if !meant.contains(where: host.isSame) { meant.append(host) }
             }
@@ -221,7 +222,7 @@ extension GroupMembership {
                     transaction.changes.append(.put(record.key, host.encoded))
                 }
             }
-            var leaving: [ExpelledHost] = []
+            var leaving: [RevokedHost] = []
             for var host in meant + gone.map(\.whenExpelled) where !leaving.contains(where: host.isSame) {
                 host.user = try user(of: host, gone, judges, id, memory)
                 // Anybody may have put a record there with the key of a host that stays.
@@ -263,14 +264,14 @@ extension GroupMembership {
             }
             // At once: it may be put back before anybody has looked.
             if let ownWrap { try memory.keep(key, next, ownWrap) }
-            var expulsion = Expulsion(
+            var expulsion = RemovalResult(
                 hosts: leaving.map { host in
                     let other = given.first { $0.shownUser == host.user ?? host.name }?.name
-                    return Expulsion.Host(name: host.name, user: host.user, sharesUserWith: other)
+                    return RemovalResult.Host(name: host.name, user: host.user, sharesUserWith: other)
                 })
             // This key material was wrapped for hosts that are no longer members, and by the passphrase, which they
             // know. It opens nothing new, and the group is to be sealed anew, whatever becomes of this.
-            do throws(CredentialError) { try remove(useless) } catch { expulsion.leftover = error }
+            do throws(CredentialError) { try remove(useless) } catch { expulsion.staleKeyringCopy = error }
             return expulsion
         }
         throw busy
@@ -279,8 +280,8 @@ extension GroupMembership {
     /// As whom the cluster knew a host that is taken out, by what a host of the group has made: it is told whose the role is to be
     /// taken from.
     private func user(
-        of host: ExpelledHost, _ gone: [GroupHost], _ judges: [(epoch: KeyEpoch, key: [UInt8]?)], _ id: [UInt8],
-        _ memory: any GroupMemory
+        of host: RevokedHost, _ gone: [GroupHost], _ judges: [(epoch: KeyEpoch, key: [UInt8]?)], _ id: [UInt8],
+        _ memory: any RememberedGroupState
     ) throws(CredentialError) -> String? {
         if let standing = gone.first(where: { host.isSame($0.whenExpelled) }) {
             for (epoch, key) in judges where try isProven(standing, in: epoch, key: key, id) {
@@ -294,7 +295,7 @@ extension GroupMembership {
     /// whom this host knows that they were expelled, or was made by nobody of the group. If there are several, a
     /// host belongs to the group by each of them.
     private func judges(
-        _ standing: KeyEpoch, _ known: KeyEpoch, _ memory: any GroupMemory
+        _ standing: KeyEpoch, _ known: KeyEpoch, _ memory: any RememberedGroupState
     ) throws(CredentialError) -> [(epoch: KeyEpoch, key: [UInt8]?)] {
         let key: [UInt8]
         do throws(CredentialError) { key = try memory.key(of: standing) } catch {
@@ -311,9 +312,9 @@ extension GroupMembership {
     }
 
     private func noHost(_ name: String, among hosts: [GroupHost]) -> CredentialError {
-        let names = hosts.map { ForeignText.shown($0.name, limit: 80) }.joined(separator: ", ")
+        let names = hosts.map { UntrustedText.shown($0.name, limit: 80) }.joined(separator: ", ")
         return CredentialError(
             .noSuchAccount,
-            "no host of the group is called \(ForeignText.shown(name, limit: 80)); its hosts are \(names)")
+            "no host of the group is called \(UntrustedText.shown(name, limit: 80)); its hosts are \(names)")
     }
 }

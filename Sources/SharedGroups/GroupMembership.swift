@@ -196,7 +196,7 @@ package struct GroupMembership: Sendable {
     /// Whether the group has expelled the host that had this key.
     func hasExpelled(_ publicKey: [UInt8]) throws(CredentialError) -> Bool {
         guard let record = try cluster.read([epochKey])[0] else { return false }
-        return try KeyEpoch(record).has(ExpelledHost(name: "", publicKey: publicKey))
+        return try KeyEpoch(record).has(RevokedHost(name: "", publicKey: publicKey))
     }
 
     /// The hosts of the group, by name. A host whose record is damaged does not count: it has no key that another
@@ -280,7 +280,7 @@ package struct GroupMembership: Sendable {
     }
 
     /// The error of a record without which the group is none.
-    static func damaged(_ text: Message, _ key: String) -> CredentialError {
+    static func damaged(_ text: LocalizedMessage, _ key: String) -> CredentialError {
         let group = key.split(separator: "/").dropLast().last.map(String.init) ?? ""
         return CredentialError(
             .storeDamaged, text,

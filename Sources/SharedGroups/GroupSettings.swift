@@ -5,14 +5,14 @@ import StrictJSON
 /// one of the hosts has set them.
 package struct GroupSettings: Sendable, Hashable {
     /// How long an access token is kept before the cluster is asked again, in seconds.
-    package var cacheSeconds = GroupBackend.standardCacheSeconds
+    package var cacheSeconds = ClusterConfiguration.standardCacheSeconds
     /// After how many seconds a refresh is repeated that nobody knows the end of; `nil` for never.
     package var takeOverSeconds: Int64?
 
     package init() {}
 
     init(_ object: JSONObject) {
-        cacheSeconds = object["cache_ttl"]?.integer.map { max(0, $0) } ?? GroupBackend.standardCacheSeconds
+        cacheSeconds = object["cache_ttl"]?.integer.map { max(0, $0) } ?? ClusterConfiguration.standardCacheSeconds
         takeOverSeconds = object["take_over"]?.integer.map { max(0, $0) }
     }
 
@@ -29,11 +29,11 @@ struct GroupFacts: Sendable {
     /// The settings that its hosts agree on, as far as ``agreement`` proves them.
     let settings: GroupSettings
     /// That one who has the data key of an epoch has set them.
-    private(set) var agreement: KeyProof?
+    private(set) var agreement: KeyEndorsement?
     /// Members that a newer version has put there stay.
     private var object = JSONObject()
 
-    /// The form of what is sealed in the group: the records' and so on (``GroupSeal``).
+    /// The form of what is sealed in the group: the records' and so on (``GroupCipher``).
     let format: Int64
     /// The form that this program writes; it reads the first one as well.
     static let format: Int64 = 2
@@ -70,7 +70,7 @@ struct GroupFacts: Sendable {
         self.format = format
         self.object = object
         settings = GroupSettings(object)
-        agreement = KeyProof(object["agreed"])
+        agreement = KeyEndorsement(object["agreed"])
     }
 
     /// As it stands in the cluster once records of the present form do.
@@ -93,7 +93,7 @@ struct GroupFacts: Sendable {
     }
 }
 
-extension GroupBackend {
+extension ClusterConfiguration {
     /// The settings that the hosts agree on, as this host knows them.
     var settings: GroupSettings {
         get {

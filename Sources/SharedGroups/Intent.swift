@@ -12,7 +12,7 @@ struct Intent: Hashable {
     /// The digest of the refresh token that is about to be sent.
     let token: TokenDigest
     /// When it was recorded, by the host's own clock.
-    let time: Instant
+    let time: Timestamp
 
     /// As it is sealed.
     var encoded: [UInt8] {
@@ -26,7 +26,7 @@ struct Intent: Hashable {
         return JSONValue.object(object).bytes()
     }
 
-    init(nonce: IntentNonce, host: String, publicKey: [UInt8], token: TokenDigest, time: Instant) {
+    init(nonce: IntentNonce, host: String, publicKey: [UInt8], token: TokenDigest, time: Timestamp) {
         self.nonce = nonce
         self.host = host
         self.publicKey = publicKey
@@ -50,7 +50,7 @@ struct Intent: Hashable {
         }
         self.init(
             nonce: nonce, host: host, publicKey: publicKey, token: TokenDigest(bytes: token),
-            time: Instant(epochSeconds: time))
+            time: Timestamp(epochSeconds: time))
     }
 }
 

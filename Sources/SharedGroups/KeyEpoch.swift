@@ -11,7 +11,7 @@ struct KeyEpoch: Sendable, Hashable {
     /// even where the cluster was put back in between.
     let number: Int64
     /// The hosts that the group has expelled; in the cluster the earliest first.
-    let expelled: [ExpelledHost]
+    let expelled: [RevokedHost]
     /// The hosts that were given the key when it was made. A host that comes later has a proof in its own record.
     let hosts: [Host]
     /// As it stands in the cluster, byte by byte.
@@ -30,7 +30,7 @@ struct KeyEpoch: Sendable, Hashable {
     private static let randomBits: Int64 = 32
     private static let countLimit: Int64 = 1 << 29
 
-    init(number: Int64, expelled: [ExpelledHost] = [], hosts: [Host] = []) {
+    init(number: Int64, expelled: [RevokedHost] = [], hosts: [Host] = []) {
         self.number = number
         self.expelled = expelled
         self.hosts = hosts
@@ -61,8 +61,8 @@ struct KeyEpoch: Sendable, Hashable {
     ///   - user: as whom the cluster knew a host that was expelled. The name in the cluster may come from any
     ///     client.
     func next(
-        expelling name: String, _ gone: [ExpelledHost], known: KeyEpoch, hosts: [Host], _ random: any RandomSource,
-        user: (ExpelledHost) throws(CredentialError) -> String? = { _ in nil }
+        expelling name: String, _ gone: [RevokedHost], known: KeyEpoch, hosts: [Host], _ random: any RandomSource,
+        user: (RevokedHost) throws(CredentialError) -> String? = { _ in nil }
     ) throws(CredentialError) -> KeyEpoch {
         // If the cluster has a number that no host has counted up to, the count begins again.
         let count = (max(number, known.number) >> Self.randomBits) % Self.countLimit + 1
@@ -70,17 +70,17 @@ struct KeyEpoch: Sendable, Hashable {
         var added = gone.filter { host in
             !has(host) && !known.has(host) && !hosts.contains { $0.publicKey == host.publicKey }
         }
-        if added.isEmpty { added = [ExpelledHost(name: name, publicKey: random.bytes(32))] }
+        if added.isEmpty { added = [RevokedHost(name: name, publicKey: random.bytes(32))] }
         var all = expelled + known.missing(in: self) + added
         for place in all.indices { all[place].user = try user(all[place]) }
         return KeyEpoch(number: count << Self.randomBits | drawn, expelled: all, hosts: hosts)
     }
 
     /// Whether the group has expelled a host.
-    func has(_ host: ExpelledHost) -> Bool { expelled.contains { $0.publicKey == host.publicKey } }
+    func has(_ host: RevokedHost) -> Bool { expelled.contains { $0.publicKey == host.publicKey } }
 
     /// The expelled hosts that this epoch names and another does not.
-    func missing(in other: KeyEpoch) -> [ExpelledHost] { expelled.filter { !other.has($0) } }
+    func missing(in other: KeyEpoch) -> [RevokedHost] { expelled.filter { !other.has($0) } }
 
     /// Whether a host was given the key when it was made.
     func gaveKey(to host: GroupHost) -> Bool { hosts.contains(host.whenGivenKey) }
@@ -105,12 +105,12 @@ struct KeyEpoch: Sendable, Hashable {
             let expelled = object["expelled"]?.array,
             let hosts = object["hosts"]?.array
         else { return nil }
-        var gone: [ExpelledHost] = [], given: [Host] = []
+        var gone: [RevokedHost] = [], given: [Host] = []
         for value in expelled {
             guard let parts = value.array, parts.count == 2 || parts.count == 3, let name = parts[0].string,
                 let key = parts[1].string.flatMap(Base64URL.decode)
             else { return nil }
-            gone.append(ExpelledHost(name: name, publicKey: key, user: parts.count == 3 ? parts[2].string : nil))
+            gone.append(RevokedHost(name: name, publicKey: key, user: parts.count == 3 ? parts[2].string : nil))
         }
         for value in hosts {
             guard let parts = value.array, parts.count == 3, let name = parts[0].string,
@@ -126,7 +126,7 @@ struct KeyEpoch: Sendable, Hashable {
 }
 
 /// A host that does not belong to a group any more. Another machine may come under its name, with another key.
-struct ExpelledHost: Sendable, Hashable {
+struct RevokedHost: Sendable, Hashable {
     /// The name that the host had.
     let name: String
     /// Its key, which is given nothing more.
@@ -135,7 +135,7 @@ struct ExpelledHost: Sendable, Hashable {
     var user: String?
 
     /// Whether another is this one, whatever is known of it.
-    func isSame(_ other: ExpelledHost) -> Bool { name == other.name && publicKey == other.publicKey }
+    func isSame(_ other: RevokedHost) -> Bool { name == other.name && publicKey == other.publicKey }
 
     /// The fingerprint that users compare, as for a host of the group.
     ///
@@ -150,7 +150,7 @@ struct ExpelledHost: Sendable, Hashable {
     func expelling(
         from group: KeychainGroup, _ cryptography: any Cryptography
     ) throws(CredentialError) -> String {
-        ShellQuote.line(
+        ShellQuoting.line(
             ["credmgr", "groups", "expel", group.name, name, "--fingerprint", try fingerprint(cryptography)])
     }
 }

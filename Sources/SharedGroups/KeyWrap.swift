@@ -142,7 +142,7 @@ struct KeyWrap: Sendable {
     /// - Throws: ``ErrorCode/internalFault``.
     func admission(
         of host: GroupHost, key: [UInt8], epoch: Int64
-    ) throws(CredentialError) -> KeyProof {
+    ) throws(CredentialError) -> KeyEndorsement {
         try proof(
             "credmgr admission 1/\(epoch)/\(Base64URL.encode(host.publicKey))/\(host.name)/\(host.shownUser)",
             key, epoch)
@@ -161,7 +161,7 @@ struct KeyWrap: Sendable {
     /// - Throws: ``ErrorCode/internalFault``.
     func agreement(
         on settings: GroupSettings, key: [UInt8], epoch: Int64
-    ) throws(CredentialError) -> KeyProof {
+    ) throws(CredentialError) -> KeyEndorsement {
         let takeOver = settings.takeOverSeconds.map(String.init) ?? "never"
         return try proof("credmgr settings 1/\(epoch)/\(settings.cacheSeconds)/\(takeOver)", key, epoch)
     }
@@ -174,12 +174,12 @@ struct KeyWrap: Sendable {
         return Self.isSame(agreement, try self.agreement(on: facts.settings, key: key, epoch: epoch))
     }
 
-    private func proof(_ info: String, _ key: [UInt8], _ epoch: Int64) throws(CredentialError) -> KeyProof {
-        KeyProof(
+    private func proof(_ info: String, _ key: [UInt8], _ epoch: Int64) throws(CredentialError) -> KeyEndorsement {
+        KeyEndorsement(
             epoch: epoch, proof: try cryptography.deriveKey(from: key, salt: groupID, info: info, length: 32))
     }
 
-    private static func isSame(_ one: KeyProof, _ other: KeyProof) -> Bool {
+    private static func isSame(_ one: KeyEndorsement, _ other: KeyEndorsement) -> Bool {
         one.epoch == other.epoch && ConstantTime.equal(one.proof, other.proof)
     }
 

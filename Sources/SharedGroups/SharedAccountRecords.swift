@@ -5,14 +5,14 @@ package import CredentialCore
 ///
 /// In the cluster an account is one record, its token set, which carries its facts; the record's generation is the cluster's
 /// revision of it (decision 11).
-package struct SharedAccountRecords: AccountRecords {
-    let sharing: ClusterSharing
-    private var local: any AccountRecords { sharing.parts.local }
+package struct SharedAccountRecords: AccountRecordStore {
+    let sharing: ClusterGroupService
+    private var local: any AccountRecordStore { sharing.parts.local }
 
     private static let attempts = 8
 
     /// Makes the records over those of this machine.
-    package init(_ sharing: ClusterSharing) { self.sharing = sharing }
+    package init(_ sharing: ClusterGroupService) { self.sharing = sharing }
 
     package func groups() throws(CredentialError) -> [KeychainGroup] {
         var groups = Set(try local.groups())
@@ -25,7 +25,8 @@ package struct SharedAccountRecords: AccountRecords {
         do throws(CredentialError) { return try sharing.backend(of: group) != nil } catch { return true }
     }
 
-    package func index(of group: KeychainGroup, _ check: IndexCheck) throws(CredentialError) -> AccountIndex {
+    package func index(of group: KeychainGroup, _ check: IndexVerification) throws(CredentialError) -> AccountIndex
+    {
         var unseen: [String] = []
         if let backend = try sharing.backend(of: group) {
             do throws(CredentialError) {
@@ -33,14 +34,20 @@ package struct SharedAccountRecords: AccountRecords {
             } catch {
                 // The copies serve meanwhile. The cluster of one group does not stop a search for a name through
                 // several groups; a search that finds no account, or an account of this group, reports the error.
-                guard check == .none || error.leavesCopies else { throw error }
-                if error.leavesCopies { try sharing.noteTry(group) } else { try sharing.link(group)?.note(error) }
+                guard check == .none || error.allowsLocalCopy else { throw error }
+                if error.allowsLocalCopy {
+                    try sharing.noteTry(group)
+                } else {
+                    try sharing.link(group)?.note(error)
+                }
             }
         }
         return try local.index(of: group, check).adding(unreadable: unseen)
     }
 
-    package func seenIndex(of group: KeychainGroup, _ check: IndexCheck) throws(CredentialError) -> AccountIndex {
+    package func seenIndex(of group: KeychainGroup, _ check: IndexVerification) throws(CredentialError)
+        -> AccountIndex
+    {
         guard mayBeShared(group) else { return try local.index(of: group, check) }
         // A group that this host cannot look into leaves the names of the others what they are. If none of these
         // names is meant, the group is asked for its own, and reports the fault.
@@ -50,7 +57,7 @@ package struct SharedAccountRecords: AccountRecords {
     }
 
     package func confirmed(
-        _ index: AccountIndex, of group: KeychainGroup, _ check: IndexCheck
+        _ index: AccountIndex, of group: KeychainGroup, _ check: IndexVerification
     ) throws(CredentialError) -> AccountIndex {
         guard try sharing.backend(of: group) == nil else { return try self.index(of: group, check) }
         return try local.confirmed(index, of: group, check)
@@ -58,16 +65,16 @@ package struct SharedAccountRecords: AccountRecords {
 
     package func read(_ id: String, in group: KeychainGroup) throws(CredentialError) -> AccountRecord? {
         guard let link = try sharing.link(group) else { return try local.read(id, in: group) }
-        guard Name.isValid(id) else { return nil }
+        guard Identifier.isValid(id) else { return nil }
         do throws(CredentialError) {
             return try sharing.takeOne(id, link, tells: true)
         } catch {
-            guard error.leavesCopies, let copy = try local.read(id, in: group) else { throw error }
+            guard error.allowsLocalCopy, let copy = try local.read(id, in: group) else { throw error }
             return Self.record(ofCopy: copy)
         }
     }
 
-    package func seenJustNow(_ id: String, in group: KeychainGroup) throws(CredentialError) -> AccountRecord? {
+    package func loadRecent(_ id: String, in group: KeychainGroup) throws(CredentialError) -> AccountRecord? {
         guard let link = try sharing.link(group) else { return nil }
         return try sharing.seenCopy(of: id, link).map(Self.record(ofCopy:))
     }
@@ -79,12 +86,12 @@ package struct SharedAccountRecords: AccountRecords {
 
     package func registry(
         of group: KeychainGroup, damaged: (String, CredentialError) -> Void
-    ) throws(CredentialError) -> AccountRegistry {
+    ) throws(CredentialError) -> AccountList {
         if let link = try sharing.link(group) {
             do throws(CredentialError) {
                 for (id, error) in try sharing.takeAll(link).damaged { damaged(id, error) }
             } catch {
-                guard error.leavesCopies else { throw error }
+                guard error.allowsLocalCopy else { throw error }
             }
         }
         return try local.registry(of: group, damaged: damaged)
@@ -94,7 +101,7 @@ package struct SharedAccountRecords: AccountRecords {
 
     package func write(
         _ record: AccountRecord, expecting expected: Int64?
-    ) throws(CredentialError) -> RecordWriting {
+    ) throws(CredentialError) -> WriteResult {
         guard let link = try sharing.link(record.group) else { return try local.write(record, expecting: expected) }
         guard let sealed = record.sealed else {
             throw CredentialError(
@@ -106,7 +113,7 @@ package struct SharedAccountRecords: AccountRecords {
             decoding: try link.seal.open(ClusterRecord(key: key, value: sealed.bytes, revision: 1)))
         set.account = record.account
         set.account.store = .etcd
-        set.account.leftover = nil
+        set.account.staleKeyringCopy = nil
         let newcomers = expected == nil ? link.takeNewcomers() : nil
         for _ in 0..<Self.attempts {
             let (standing, epoch) = try link.standing([id])
@@ -144,7 +151,7 @@ package struct SharedAccountRecords: AccountRecords {
     /// Whether a record is the one that the caller has read. Revisions come again where a cluster was put back, so it is also
     /// compared with what this machine has copied of that revision.
     private func isExpected(
-        _ record: ClusterRecord?, _ expected: Int64?, _ link: GroupLink
+        _ record: ClusterRecord?, _ expected: Int64?, _ link: GroupConnection
     ) throws(CredentialError) -> Bool {
         guard let record else { return expected == nil }
         guard record.revision == expected else { return false }
@@ -155,7 +162,7 @@ package struct SharedAccountRecords: AccountRecords {
     }
 
     /// The token set that is replaced; none where it is damaged.
-    private func before(_ record: ClusterRecord?, _ link: GroupLink) throws(CredentialError) -> TokenSet? {
+    private func before(_ record: ClusterRecord?, _ link: GroupConnection) throws(CredentialError) -> TokenSet? {
         guard let record else { return nil }
         do throws(CredentialError) { return try link.seal.tokenSet(in: record) } catch {
             guard error.code == .storeDamaged || error.code == .storeLocked else { throw error }
@@ -165,8 +172,8 @@ package struct SharedAccountRecords: AccountRecords {
 
     /// - Returns: `nil` where something else of the group has changed.
     private func commit(
-        _ transaction: ClusterTransaction, _ key: String, _ value: [UInt8], _ link: GroupLink
-    ) throws(CredentialError) -> RecordWriting? {
+        _ transaction: ClusterTransaction, _ key: String, _ value: [UInt8], _ link: GroupConnection
+    ) throws(CredentialError) -> WriteResult? {
         var failure: CredentialError?
         do throws(CredentialError) { if try link.cluster.commit(transaction) { return .done } } catch {
             guard error.code == .temporary else { throw error }
@@ -192,7 +199,7 @@ package struct SharedAccountRecords: AccountRecords {
 
     package func remove(
         _ id: String, in group: KeychainGroup, expecting expected: Int64
-    ) throws(CredentialError) -> RecordWriting {
+    ) throws(CredentialError) -> WriteResult {
         guard let link = try sharing.link(group) else {
             return try local.remove(id, in: group, expecting: expected)
         }
@@ -206,8 +213,8 @@ package struct SharedAccountRecords: AccountRecords {
 
     /// - Returns: `nil` where something else of the group has changed.
     private func removeThere(
-        _ id: String, _ link: GroupLink, _ expected: Int64
-    ) throws(CredentialError) -> RecordWriting? {
+        _ id: String, _ link: GroupConnection, _ expected: Int64
+    ) throws(CredentialError) -> WriteResult? {
         let keys = link.keys(id)
         let (standing, epoch) = try link.standing([id])
         guard let record = standing[0] else { return .done }

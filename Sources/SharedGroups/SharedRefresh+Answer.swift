@@ -12,8 +12,8 @@ extension SharedRefresh {
         let nonce = intent.nonce, token = intent.token
         switch answer {
         case .issued(var issued):
-            issued.lines[job.policy] = (issued.lines[job.policy] ?? GrantLine(random)).next(by: host)
-            let late = LateAnswer(nonce: nonce, replaced: token, policy: job.policy, tokenSet: issued)
+            issued.lines[job.policy] = (issued.lines[job.policy] ?? TokenFamily(random)).next(by: host)
+            let late = LateResponse(nonce: nonce, replaced: token, policy: job.policy, tokenSet: issued)
             var unkept: CredentialError?
             do throws(CredentialError) {
                 try notes.keepJournal(try late.sealed(by: issued.journalKey, cryptography, random), of: job.keys.id)
@@ -25,7 +25,7 @@ extension SharedRefresh {
                 let (set, record) = try store(late, after: state, job)
                 return Outcome(tokenSet: set, record: record, refreshed: true)
             } catch {
-                if let unkept { throw error.isFinal ? error : unkept.asFinal }
+                if let unkept { throw error.forbidsStaleToken ? error : unkept.asFinal }
                 guard error.code == .temporary else { throw error }
                 return Outcome(
                     tokenSet: issued, refreshed: true,
@@ -37,12 +37,12 @@ extension SharedRefresh {
         case .refused(let error):
             do throws(CredentialError) { if try !markLost(nonce, token, error, job) { return nil } } catch {
                 // A refused refresh is not under way: the next run takes the intent away, and gets the same error.
-                try notes.note(IntentNote(nonce: nonce, maySend: false), of: job.keys.id)
+                try notes.note(IntentLogEntry(nonce: nonce, maySend: false), of: job.keys.id)
             }
             throw error
         case .unsent(let error):
             // The next run takes the intent away where this one cannot.
-            try notes.note(IntentNote(nonce: nonce, maySend: false), of: job.keys.id)
+            try notes.note(IntentLogEntry(nonce: nonce, maySend: false), of: job.keys.id)
             withdrawUnsent(nonce, lease, job)
             throw error
         case .unknown(let error): throw error
@@ -55,7 +55,7 @@ extension SharedRefresh {
     /// - Returns: the set as it stands then, and its record.
     /// - Throws: ``ErrorCode/temporary`` when the cluster cannot be reached; the journal then stays.
     private func store(
-        _ answer: LateAnswer, after seen: State?, _ job: Job
+        _ answer: LateResponse, after seen: State?, _ job: Job
     ) throws(CredentialError) -> (TokenSet, ClusterRecord?) {
         var seen = seen
         let new = try digest(of: answer.tokenSet, answer.policy)
@@ -118,7 +118,7 @@ extension SharedRefresh {
     /// worth nothing, unless the answer was in the set before that, or its sign-in was replaced by the one that was refused; an
     /// earlier step of its line, in a cluster that was put back.
     private func isWorthMore(
-        _ answer: LateAnswer, than set: TokenSet, _ standing: TokenDigest?, _ new: TokenDigest?, _ state: State
+        _ answer: LateResponse, than set: TokenSet, _ standing: TokenDigest?, _ new: TokenDigest?, _ state: State
     ) -> Bool {
         if standing == answer.replaced { return true }
         let line = set.lines[answer.policy], own = answer.tokenSet.lines[answer.policy]
@@ -136,7 +136,7 @@ extension SharedRefresh {
     }
 
     /// Whether an answer that may not be the set was never in it: its intent was taken over, and what came of that may be refused.
-    private func mayBeTheOnlyOne(_ answer: LateAnswer, beside set: TokenSet, _ state: State) -> Bool {
+    private func mayBeTheOnlyOne(_ answer: LateResponse, beside set: TokenSet, _ state: State) -> Bool {
         guard set.lines[answer.policy]?.id == answer.tokenSet.lines[answer.policy]?.id else { return false }
         return state.aside.awaits(answer.nonce) || state.intent?.token == answer.replaced
     }
@@ -176,7 +176,7 @@ extension SharedRefresh {
         guard let entry = try notes.journal(of: job.keys.id) else { return false }
         let state = try read(job)
         if let set = state.tokenSet {
-            let answer = try LateAnswer(opening: entry, key: set.journalKey, cryptography)
+            let answer = try LateResponse(opening: entry, key: set.journalKey, cryptography)
             _ = try store(answer, after: state, job)
         } else {
             try notes.dropJournal(of: job.keys.id)

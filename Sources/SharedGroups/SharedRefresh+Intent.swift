@@ -55,7 +55,7 @@ extension SharedRefresh {
     }
 
     /// The late answers once an intent is taken over: that of its host may come.
-    func aside(without standing: Intent, _ state: State) throws(CredentialError) -> AsideAnswers {
+    func aside(without standing: Intent, _ state: State) throws(CredentialError) -> SupersededIntents {
         var aside = state.aside
         if try !isReplaced(standing, state) { aside.await(standing.nonce) }
         return aside

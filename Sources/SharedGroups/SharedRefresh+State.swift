@@ -4,22 +4,22 @@ import CredentialCore
 extension SharedRefresh {
     /// The account as it was read at one moment.
     struct State {
-        var records: AccountReading
+        var records: AccountSnapshot
         var tokenSet: TokenSet?
         /// Late answers of hosts whose intents were taken over.
-        var aside = AsideAnswers()
+        var aside = SupersededIntents()
         var intent: Intent?
         var epoch: Int64
     }
 
     func read(_ job: Job) throws(CredentialError) -> State {
         let keys = job.keys
-        let found = try cluster.read(AccountReading.keys(keys) + [keys.epoch, keys.host(host)])
-        return try state(AccountReading(found, epoch: found[4], host: found[5]), job)
+        let found = try cluster.read(AccountSnapshot.keys(keys) + [keys.epoch, keys.host(host)])
+        return try state(AccountSnapshot(found, epoch: found[4], host: found[5]), job)
     }
 
     /// The state of an account, from the records that were read.
-    func state(_ records: AccountReading, _ job: Job) throws(CredentialError) -> State {
+    func state(_ records: AccountSnapshot, _ job: Job) throws(CredentialError) -> State {
         guard let record = records.epoch else {
             throw CredentialError(
                 .storeDamaged, "\(job.keys.group) of the cluster is no group of credmgr", hint: "credmgr doctor")
@@ -38,7 +38,7 @@ extension SharedRefresh {
         try seal.keys.check(epoch)
         if let record = records.set { state.tokenSet = try seal.tokenSet(in: record) }
         if let record = records.intent { state.intent = try Intent(decoding: try seal.open(record)) }
-        if let record = records.aside { state.aside = try AsideAnswers(decoding: try seal.open(record)) }
+        if let record = records.aside { state.aside = try SupersededIntents(decoding: try seal.open(record)) }
         return state
     }
 
@@ -50,7 +50,7 @@ extension SharedRefresh {
 
     /// Has a transaction change the late answers, if `aside` is not what stands there.
     func put(
-        _ aside: AsideAnswers, in transaction: inout ClusterTransaction, _ state: State, _ job: Job
+        _ aside: SupersededIntents, in transaction: inout ClusterTransaction, _ state: State, _ job: Job
     ) throws(CredentialError) {
         guard aside != state.aside else { return }
         let key = job.keys.aside
@@ -73,7 +73,7 @@ extension SharedRefresh {
         }
         return CredentialError(
             .temporary,
-            "the host \(ForeignText.shown(intent.host)) began to refresh the account, and nobody knows yet how that ended"
+            "the host \(UntrustedText.shown(intent.host)) began to refresh the account, and nobody knows yet how that ended"
         )
     }
 

@@ -36,12 +36,12 @@ package struct SharedRefresh: Sendable {
         /// Whether this call has refreshed; else somebody else had.
         package var refreshed = false
         /// The warnings for the user.
-        package var warnings: [Message] = []
+        package var warnings: [LocalizedMessage] = []
     }
 
     let cluster: any Cluster
-    let notes: any HostNotes
-    let seal: GroupSeal
+    let notes: any IntentLog
+    let seal: GroupCipher
     let clock: any WallClock
     let bootClock: any BootClock
     let random: any RandomSource
@@ -58,7 +58,7 @@ package struct SharedRefresh: Sendable {
 
     /// Makes it; nothing is asked yet.
     package init(
-        cluster: any Cluster, notes: any HostNotes, seal: GroupSeal, clock: any WallClock,
+        cluster: any Cluster, notes: any IntentLog, seal: GroupCipher, clock: any WallClock,
         bootClock: any BootClock, random: any RandomSource, cryptography: any Cryptography, host: String,
         publicKey: [UInt8]
     ) {
@@ -84,9 +84,9 @@ package struct SharedRefresh: Sendable {
         /// The treatment of another host's intent.
         package var takeOver: TakeOver
         /// The remedy that a user has for an intent whose end is unknown.
-        package var hint: Message?
+        package var hint: LocalizedMessage?
         /// The account as it was read a moment ago, if it was.
-        var seen: AccountReading?
+        var seen: AccountSnapshot?
         /// Waits for another host that is at it; `false` when that has taken long enough.
         package var waits: @Sendable () -> Bool = { false }
         /// Whether what is there will do, so that nothing has to be refreshed.
@@ -154,7 +154,7 @@ package struct SharedRefresh: Sendable {
         guard let grant = set.grants[job.policy], job.triesDoubtful ? grant.isWorthATry : grant.isRefreshable else {
             throw CredentialError(
                 .signInRequired,
-                set.grants[job.policy]?.lostReason.map(Message.init(kept:))
+                set.grants[job.policy]?.lostReason.map(LocalizedMessage.init(kept:))
                     ?? "no sign-in for policy \(job.policy)")
         }
         if let standing = state.intent { try mayTakeOver(standing, state, job) }
@@ -168,17 +168,17 @@ package struct SharedRefresh: Sendable {
             let isRecorded = try record(intent, lease, state, job)
             looked = bootClock.milliseconds
             guard isRecorded, let found = try toBeSent(intent, began, state, job) else {
-                try notes.note(IntentNote(nonce: nonce, maySend: false), of: job.keys.id)
+                try notes.note(IntentLogEntry(nonce: nonce, maySend: false), of: job.keys.id)
                 withdrawUnsent(nonce, lease, job)
                 return nil
             }
             standing = found
-            try notes.note(IntentNote(nonce: nonce, maySend: true), of: job.keys.id)
+            try notes.note(IntentLogEntry(nonce: nonce, maySend: true), of: job.keys.id)
             // To write that down may have taken long.
             try checkTime(began, job)
         } catch {
             // Nothing was sent, so this host's next run may take the intent away; the lease ends by itself, too.
-            try notes.note(IntentNote(nonce: nonce, maySend: false), of: job.keys.id)
+            try notes.note(IntentLogEntry(nonce: nonce, maySend: false), of: job.keys.id)
             withdrawUnsent(nonce, lease, job)
             throw error
         }

@@ -6,34 +6,34 @@ import LocalMachine
 import Platform
 
 // Before anything else: what a crash or another process could read.
-let caller = ProcessHygiene.harden()
-AbortNotice.install()
+let caller = ProcessHardening.harden()
+AbortHandler.install()
 
-let words = CalledName.words(of: CommandLine.arguments)
+let words = ProgramAlias.words(of: CommandLine.arguments)
 let translations = Gettext { ExecutablePath.catalogues }
 let status: Int32
 do throws(CredentialError) {
     // Without them every command would look like a call for help, and succeed.
     guard CommandLine.argc > 0 else { throw CredentialError(.internalFault, "the arguments cannot be read") }
     // Git writes its request only once, and the command reads it.
-    if let token = FastToken.answer(words, message: { nil }, in: FastPlace.ofThisMachine) {
+    if let token = FastToken.answer(words, message: { nil }, in: FastPathEnvironment.ofThisMachine) {
         try StandardStream.output.write(token)
         _exit(0)
     }
     ProcessMemory.shareOneArena()
     ProcessMemory.overwriteFreed()
     let environment = ProcessEnvironment.variables()
-    LibrarySettings.drop()
+    LibraryEnvironment.drop()
     if words.first == LateRedirectResponder.command {
         _exit(LateRedirectResponder.run(words, random: SystemRandom(), translations: translations))
     }
     let machine = try Machine(environment: environment, caller: caller, translations: translations)
-    if words == [RefreshWire.command] {
+    if words == [RefreshWorkerProtocol.command] {
         let life = WorkerLife()
         try life.start()
         status = RefreshWorker.run(
             machine.context, lock: try FileLock(inherited: DetachedWorker.lockDescriptor), life: life)
-    } else if words.first == BegunExec.command {
+    } else if words.first == ExecHandover.command {
         try ExecCommand.carryOn(words, in: machine.context)
     } else {
         status = Program(context: machine.context).run(words)

@@ -165,7 +165,7 @@ import Testing
     ) throws {
         let fixture = try B2CFixture()
         let (_, fields, pending) = try fixture.begin()
-        let description = FormCoding.encode(Self.text(number)).lowercased()
+        let description = FormURLEncoding.encode(Self.text(number)).lowercased()
         let answer =
             "http://localhost:4711/?error=\(error)&error_description="
             + description.replacingPrefix("aadb2c", "AADB2C")

@@ -20,7 +20,7 @@ import Testing
     ) -> InteractionReply {
         let text = "AADB2C\(number): Something.\r\nCorrelation ID: 5a1d0f6e-9d2b-4f61-8c8f-0d6f3b7e2a10\r\n" + more
         return .redirect(
-            "http://localhost:4711/?error=access_denied&error_description=\(FormCoding.encode(text))"
+            "http://localhost:4711/?error=access_denied&error_description=\(FormURLEncoding.encode(text))"
                 + "&state=\(state ?? "")")
     }
 
@@ -28,7 +28,7 @@ import Testing
     @discardableResult
     private func forget(
         _ fixture: B2CFixture, more: String = ""
-    ) throws -> (address: WebAddress, fields: [String: String], pending: JSONObject) {
+    ) throws -> (address: URI, fields: [String: String], pending: JSONObject) {
         let (_, fields, pending) = try fixture.begin()
         fixture.provider.expect(
             "GET", Self.base + "/v2.0/.well-known/openid-configuration",

@@ -67,7 +67,7 @@ struct B2CFixture {
 
     func begin(
         metadata: JSONValue = metadata, at discovery: String = discovery
-    ) throws -> (address: WebAddress, fields: [String: String], pending: JSONObject) {
+    ) throws -> (address: URI, fields: [String: String], pending: JSONObject) {
         provider.expect("GET", discovery, metadata)
         return try adapter.begin(request(), in: world.context).opened()
     }

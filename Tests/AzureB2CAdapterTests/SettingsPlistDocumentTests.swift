@@ -12,14 +12,14 @@ import Testing
 
     @Test func `every key of a definition and of the configuration is documented`() throws {
         let text = try Self.document("account-types.md")
-        for key in AccountType.keys + ProductConfiguration.keys {
+        for key in AccountType.keys + Configuration.keys {
             #expect(text.contains("| `\(key)` |"), "\(key)")
         }
     }
 
     @Test func `every parameter that cannot be set is documented`() throws {
         let text = try Self.document("account-types.md")
-        for name in DefinitionRule.reservedParameters { #expect(text.contains("`\(name)`"), "\(name)") }
+        for name in DefinitionValidation.reservedParameters { #expect(text.contains("`\(name)`"), "\(name)") }
     }
 
     @Test(arguments: ["form-a-sample", "form-b-skeleton", "form-c"]) func `every key of the settings is documented`(

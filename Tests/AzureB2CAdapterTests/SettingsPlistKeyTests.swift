@@ -108,7 +108,7 @@ import Testing
         #expect(error.message.contains("; key contentType, line 21, "))
     }
 
-    private static let accepted: [(row: Row, key: String, fate: ImportLine.Fate)] = [
+    private static let accepted: [(row: Row, key: String, fate: ImportLine.Disposition)] = [
         (
             Row("application/x-www-form-urlencoded", "Application/X-WWW-Form-URLEncoded; charset=utf-8", "always"),
             "contentType", .ignored

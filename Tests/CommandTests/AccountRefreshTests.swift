@@ -227,7 +227,9 @@ import Testing
             peer: { scene in
                 let outcome = scene.run("token", "--type", "Tasks")
                 // A process that cannot have the lock now asks again when the first is done.
-                if outcome.status == 6 { throw CredentialError(.lockTimeout, Message(verbatim: outcome.notices)) }
+                if outcome.status == 6 {
+                    throw CredentialError(.lockTimeout, LocalizedMessage(verbatim: outcome.notices))
+                }
                 #expect(outcome.status == 0, "\(outcome.notices)")
             }
         ) { scene, place, failure in

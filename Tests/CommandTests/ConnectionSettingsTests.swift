@@ -91,7 +91,7 @@ import Testing
             (ErrorCode.denied, "credmgr types set New ca_certificate=FILE", "with --ca-certificate; else check"),
             (.temporary, "the request goes through the proxy p:1", "hint: the request goes through the proxy p:1"),
         ] {
-            var failure = CredentialError(code, "no connection", hint: Message(verbatim: hint))
+            var failure = CredentialError(code, "no connection", hint: LocalizedMessage(verbatim: hint))
             failure.isBeforeRequest = true
             scene.transport.answer(.failure(failure))
             let refused = scene.run(words)

@@ -79,7 +79,7 @@ import Testing
     private static var section: String {
         ErrorCode.allCases.map { code in
             let explanation = code.explanation
-            func list(_ items: [Message]) -> String {
+            func list(_ items: [LocalizedMessage]) -> String {
                 items.map { "- " + $0.description.replacingOccurrences(of: "<", with: "&lt;") + "\n" }.joined()
             }
             return
@@ -120,6 +120,6 @@ import Testing
     }
 
     @Test func `help config tells every key that the program reads`() {
-        #expect(HelpTopic.keys.map(\.name).sorted() == ProductConfiguration.keys.sorted())
+        #expect(HelpTopic.keys.map(\.name).sorted() == Configuration.keys.sorted())
     }
 }

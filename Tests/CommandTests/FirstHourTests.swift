@@ -179,7 +179,7 @@ import Testing
     @Test(arguments: [(310, "ahead of"), (-7_200, "behind")] as [(Int64, String)])
     func `doctor says by how much a clock is wrong, and which`(ahead: Int64, word: String) throws {
         scene.define("Tasks", #""scope": "read", "issuer": "https://memory.example""#)
-        let date = Instant(epochSeconds: 1_700_000_000)
+        let date = Timestamp(epochSeconds: 1_700_000_000)
         scene.machine.clock.pass(date.adding(ahead).seconds(since: scene.machine.clock.now))
         scene.transport.answer(
             .success(HTTPResponse(status: 200, headers: [("date", "Tue, 14 Nov 2023 22:13:20 GMT")])))

@@ -7,8 +7,8 @@ struct GroupsExpelTests {
     @Test func `the advice to sign in again includes revocation only if the provider supports it`() throws {
         let account = Account(
             id: "0123456789abcdef", type: "ToDo", adapter: "azure-b2c",
-            registration: Registration(provider: "b2c", clientID: "client"), subject: "sub", store: .etcd,
-            now: Instant(epochSeconds: 0))
+            registration: ClientIdentity(provider: "b2c", clientID: "client"), subject: "sub", store: .etcd,
+            now: Timestamp(epochSeconds: 0))
         let group = try KeychainGroup("work"), logout = "credmgr logout --account 0123456789abcdef --group work"
         let login = "&& credmgr login --type ToDo --group work"
         let revoked = GroupsExpelCommand.anew(account, group, revokes: true).description

@@ -26,7 +26,7 @@ import Testing
             seen.withLock {
                 $0 = variables.merging(["file": file ?? "", "words": words.joined(separator: " ")]) { $1 }
             }
-            return ProgramResult(output: [], exitStatus: 42)
+            return ProcessResult(output: [], exitStatus: 42)
         }
         let outcome = scene.run("exec", "--type", "Tasks", "--", "child", "a", "b")
         #expect(outcome.status == 42)
@@ -46,7 +46,7 @@ import Testing
         let seen = Mutex<[String: String]?>(nil)
         scene.programs.install("child") { _, variables in
             seen.withLock { $0 = variables }
-            return ProgramResult(output: [], exitStatus: 0)
+            return ProcessResult(output: [], exitStatus: 0)
         }
         #expect(scene.run("exec", "--type", "Tasks", "--file-env", "F", "--", "child").status == 5)
         #expect(seen.withLock { $0 } == nil)
@@ -298,7 +298,7 @@ import Testing
     @Test func `the real keyring answers requests that credmgr cannot answer`() {
         signedIn()
         scene.programs.install("keyring") { words, _ in
-            ProgramResult(output: [], exitStatus: words == ["keyring", "get", "https://pypi.example", "u"] ? 5 : 1)
+            ProcessResult(output: [], exitStatus: words == ["keyring", "get", "https://pypi.example", "u"] ? 5 : 1)
         }
         #expect(scene.run("__keyring", "--", "get", "https://pypi.example", "u").status == 5)
     }

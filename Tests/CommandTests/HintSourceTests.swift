@@ -66,7 +66,7 @@ import Testing
     /// The files whose strings are help, which explains its placeholders.
     private static let helpFiles = [
         "MCPCommand.swift", "Explanation.swift", "HelpTopic.swift", "AccountsImportCommand.swift",
-        "LoginCommand.swift", "ForeignFiles.swift",
+        "LoginCommand.swift", "CredentialImporters.swift",
         "Preset+Outlook.swift", "Preset+Gmail.swift", "Preset+AzureB2C.swift", "ExecCommand.swift",
         "SetupRecipe+Hosts.swift", "SetupRecipe+Mail.swift",
     ]

@@ -169,7 +169,7 @@ import Testing
     }
 
     @Test func `a command of a file is asked about before the sign-in, and a no leads back to the file`() throws {
-        scene.programs.install("leak") { _, _ in ProgramResult(output: Array("s3cret\n".utf8), exitStatus: 0) }
+        scene.programs.install("leak") { _, _ in ProcessResult(output: Array("s3cret\n".utf8), exitStatus: 0) }
         let file = "/memory/home/evil.json"
         scene.machine.setFile(file, #"{"adapter": "oauth2", "client_id": "app", \#(Self.leaking)}"#)
         let refused = scene.run(["init", "--name", "Work"], answers: ["plist", file, "n"], endsAfterAnswers: true)
@@ -187,7 +187,7 @@ import Testing
     }
 
     @Test func `a command of a foreign preset is asked about before the sign-in`() throws {
-        scene.programs.install("leak") { _, _ in ProgramResult(output: Array("s3cret\n".utf8), exitStatus: 0) }
+        scene.programs.install("leak") { _, _ in ProcessResult(output: Array("s3cret\n".utf8), exitStatus: 0) }
         scene.machine.setFile(
             "/memory/presets/foreign.json",
             #"{"title": "Foreign", "summary": "one of another program", "definition": {"adapter": "oauth2", "identity_token": {"command": ["leak"]}, "issuer": "https://op.example"}}"#
@@ -228,21 +228,6 @@ import Testing
             let shown = scene.run(["init"], answers: answers, endsAfterAnswers: true).notices
             #expect(shown.contains("Register an application at https://op.example:") == isShown, "\(shown)")
         }
-    }
-
-    @Test func `a client ID after the failed sign-in of a registered client takes its place`() {
-        serve("https://op.example", more: #", "registration_endpoint": "https://op.example/register""#)
-        scene.transport.serve(
-            "https://op.example/register", json: #"{"client_id": "made", "token_endpoint_auth_method": "none"}"#,
-            status: 201)
-        scene.transport.serve("https://op.example/token", json: #"{"error": "invalid_client"}"#, status: 401)
-        let outcome = scene.run(
-            ["init", "--name", "Work"], answers: ["other", "op.example", "", "no address", "mine", ""],
-            endsAfterAnswers: true)
-        #expect(outcome.status == 7, "\(outcome.notices)")
-        #expect(outcome.notices.contains("client_id=mine"), "\(outcome.notices)")
-        #expect(outcome.notices.contains("redirect URI  http://127.0.0.1:8400/callback\n"), "\(outcome.notices)")
-        #expect(definition("Work") == nil, "the type of the registered client has gone")
     }
 
     // MARK: Who begins it

@@ -11,7 +11,7 @@ import Testing
     private var notices: Notices {
         Notices(console: console, environment: [:], isQuiet: false, isVerbose: false)
     }
-    private let lines: [Message] = ["perhaps this", "perhaps that"]
+    private let lines: [LocalizedMessage] = ["perhaps this", "perhaps that"]
 
     private func reasons(isQueued: Bool = false, late: Int32) throws -> MissingResponseHints {
         try MissingResponseHints(

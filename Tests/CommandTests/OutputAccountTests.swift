@@ -7,8 +7,9 @@ import Testing
     private func account(_ id: String = "0123456789abcdef") -> Account {
         Account(
             id: id, type: "ToDo", adapter: "azure-b2c",
-            registration: Registration(provider: "b2c", clientID: "client"), subject: "sub", store: .secretService,
-            now: Instant(epochSeconds: 0))
+            registration: ClientIdentity(provider: "b2c", clientID: "client"), subject: "sub",
+            store: .secretService,
+            now: Timestamp(epochSeconds: 0))
     }
 
     @Test func `an account has all keys in order and null for unknown values`() {
@@ -33,8 +34,8 @@ import Testing
         account.status = .needsLogin(reason: "revoked")
         account.policies = ["b2c_1"]
         account.scope = ["a", "b"]
-        account.expiresAt = Instant(epochSeconds: 60)
-        account.refreshExpiresAt = Instant(epochSeconds: 86_400)
+        account.expiresAt = Timestamp(epochSeconds: 60)
+        account.refreshExpiresAt = Timestamp(epochSeconds: 86_400)
         func object() -> JSONObject? {
             AccountPresentation(account, group: .standard, isDefault: false).json.object
         }
@@ -57,7 +58,7 @@ import Testing
     private func list(_ change: (inout Account, inout Account) -> Void = { _, _ in }) -> AccountTable {
         var good = account(), lost = account("01239876543210ff")
         good.username = "ann"
-        good.expiresAt = Instant(epochSeconds: 2_520)
+        good.expiresAt = Timestamp(epochSeconds: 2_520)
         lost.label = "old\u{1B}"
         lost.status = .needsLogin(reason: "revoked")
         change(&good, &lost)
@@ -65,7 +66,7 @@ import Testing
             [
                 AccountPresentation(good, group: .standard, isDefault: true),
                 AccountPresentation(lost, group: .standard, isDefault: false),
-            ], shortIDs: ShortIDs(["0123456789abcdef", "01239876543210ff"]), now: Instant(epochSeconds: 0))
+            ], shortIDs: ShortIDs(["0123456789abcdef", "01239876543210ff"]), now: Timestamp(epochSeconds: 0))
     }
 
     @Test func `programs get a table with every column and whole IDs`() {
@@ -101,7 +102,7 @@ import Testing
         }
         let table = AccountTable(
             accounts.map { AccountPresentation($0, group: .standard, isDefault: false) },
-            shortIDs: ShortIDs(accounts), now: Instant(epochSeconds: 0))
+            shortIDs: ShortIDs(accounts), now: Timestamp(epochSeconds: 0))
         let lines = table.text(AccountTable.Form(width: 80)).split(separator: "\n").dropFirst()
         #expect(lines.map { $0.suffix(4) } == ["0123", "2123", "1123"])
         #expect(!table.text(AccountTable.Form(width: 80)).contains("default of its type"), "there is none")
@@ -130,7 +131,7 @@ import Testing
         #expect(types.text(AccountTable.Form(width: 80)).contains("nnn…"), "a type may be cut")
         let orphan = AccountTable(
             [AccountPresentation(account(), group: .standard, isDefault: false, isTypeMissing: true)],
-            shortIDs: ShortIDs([account()]), now: Instant(epochSeconds: 0))
+            shortIDs: ShortIDs([account()]), now: Timestamp(epochSeconds: 0))
         #expect(orphan.text(AccountTable.Form(width: 40)).contains("type: ToDo (type missing)\n"))
     }
 
@@ -146,7 +147,7 @@ import Testing
     @Test func `a token that a refresh replaces does not look like an end`() {
         func expires(_ change: (inout Account) -> Void) -> String {
             list { good, _ in
-                good.expiresAt = Instant(epochSeconds: -5)
+                good.expiresAt = Timestamp(epochSeconds: -5)
                 change(&good)
             }.text(AccountTable.Form(width: 80))
         }

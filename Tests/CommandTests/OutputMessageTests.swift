@@ -57,7 +57,7 @@ import Testing
                 + #""hint":"credmgr login --type ToDo","exit":4}}"#)
         // Of several failures all hints are there, each once.
         var several = error
-        several.furtherHints = ["credmgr login --type Notes", "credmgr login --type ToDo"]
+        several.additionalHints = ["credmgr login --type Notes", "credmgr login --type ToDo"]
         #expect(
             ErrorRenderer.json(several).text()
                 .hasSuffix(#""exit":4,"hints":["credmgr login --type Notes","credmgr login --type ToDo"]}}"#))
@@ -110,12 +110,12 @@ import Testing
     }
 
     @Test func `quoted words survive a shell`() {
-        #expect(ShellQuote.quoted("it's $HOME `x` \"y\"") == #"'it'\''s $HOME `x` "y"'"#)
-        #expect(ShellQuote.quoted("") == "''")
-        #expect(ShellQuote.word("ann@example.com") == "ann@example.com")
-        #expect(ShellQuote.word("My Type") == "'My Type'")
-        #expect(ShellQuote.word("") == "''")
-        #expect(ShellQuote.word("*") == "'*'")
+        #expect(ShellQuoting.quoted("it's $HOME `x` \"y\"") == #"'it'\''s $HOME `x` "y"'"#)
+        #expect(ShellQuoting.quoted("") == "''")
+        #expect(ShellQuoting.word("ann@example.com") == "ann@example.com")
+        #expect(ShellQuoting.word("My Type") == "'My Type'")
+        #expect(ShellQuoting.word("") == "''")
+        #expect(ShellQuoting.word("*") == "'*'")
     }
 
     @Test(arguments: [
@@ -123,7 +123,7 @@ import Testing
         (172_799, "in 47 h"), (172_800, "in 2 days"), (Int64.max, "in 106751991167300 days"),
     ])
     func `times are told by their distance`(_ seconds: Int64, _ text: String) {
-        let now = Instant(epochSeconds: 0)
+        let now = Timestamp(epochSeconds: 0)
         #expect(RelativeTime.until(now.adding(seconds), now: now).description == text)
     }
 }

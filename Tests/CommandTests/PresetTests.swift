@@ -144,13 +144,13 @@ import Testing
 }
 
 /// Files in memory.
-private struct MemoryFiles: TypeFiles {
+private struct MemoryFiles: DefinitionStore {
     let files: [String: String]
 
     init(_ files: [String: String]) { self.files = files }
 
-    func read(_ path: String) throws(CredentialError) -> TypeFile? {
-        files[path].map { TypeFile(bytes: Array($0.utf8), isPrivate: true) }
+    func read(_ path: String) throws(CredentialError) -> DefinitionFile? {
+        files[path].map { DefinitionFile(bytes: Array($0.utf8), isPrivate: true) }
     }
     func names(in folder: String) throws(CredentialError) -> [String] {
         files.keys.filter { $0.hasPrefix(folder + "/") }.map { String($0.dropFirst(folder.count + 1)) }

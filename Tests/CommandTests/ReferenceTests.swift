@@ -30,8 +30,8 @@ import Testing
     }
 
     @Test func `every key of config.json, of its rules and of account types is told, and no other`() throws {
-        #expect(try keys(below: "`config.json`") == ProductConfiguration.keys)
-        #expect(try keys(below: "A rule of `config.json`") == AccountRule.keys)
+        #expect(try keys(below: "`config.json`") == Configuration.keys)
+        #expect(try keys(below: "A rule of `config.json`") == SelectionRule.keys)
         #expect(try keys(below: "An account type").sorted() == AccountType.keys.sorted())
     }
 

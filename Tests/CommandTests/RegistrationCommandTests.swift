@@ -49,7 +49,7 @@ import Testing
 
     /// Writes the registration of an account as credmgr did before.
     private func makeEarlier(_ id: String, _ provider: String) {
-        scene.machine.change(id) { $0.registration = Registration(provider: provider, clientID: "app") }
+        scene.machine.change(id) { $0.registration = ClientIdentity(provider: provider, clientID: "app") }
     }
 
     // MARK: Whose accounts a definition sees
@@ -176,7 +176,7 @@ import Testing
         let id = try signIn("Same")
         scene.machine.change(id) { account in
             account.type = "A"
-            account.registration = Registration(provider: "https://op.example", clientID: "app")
+            account.registration = ClientIdentity(provider: "https://op.example", clientID: "app")
         }
         scene.machine.setFile(
             "/memory/home/A.json",
@@ -203,7 +203,7 @@ import Testing
         for (realm, taken) in [(nil, [now]), ("a", [now]), ("b", [])] as [(String?, [String])] {
             let other = Self()
             if let realm { other.define("A", Self.realm(realm)) }
-            _ = try Self.transfer(other.scene).take(AccountArchive(json: earlier), into: .file) {
+            _ = try Self.transfer(other.scene).take(AccountExport(json: earlier), into: .file) {
                 (_) throws(CredentialError) in
             }
             #expect(other.scene.machine.accounts().map(\.registration.provider) == taken, "\(realm ?? "none")")

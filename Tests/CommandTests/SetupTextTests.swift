@@ -182,7 +182,7 @@ import Testing
         #expect(entry.removed(from: #"{"credHelpers":{"a":"other"}}"#) == nil)
         #expect(
             entry.rival(in: "{\"credHelpers\": {\n\n\"a\": \"other\"}}")
-                == SetupRival(line: 3, text: "\"a\": \"other\"", isSame: false))
+                == ConflictingEntry(line: 3, text: "\"a\": \"other\"", isSame: false))
         let rule = JSONInsertion(
             member: "rules", isArray: true, entry: #"{"host": "h", "type": "T"}"#, isKnown: true)
         #expect(rule.removed(from: #"{"rules":[{"type":"T","host":"h"},1]}"#)?.text == #"{"rules":[1]}"#)

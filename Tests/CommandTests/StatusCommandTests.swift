@@ -126,7 +126,7 @@ import Testing
 
     // MARK: credmgr alone
 
-    private func alone(_ words: [String] = [], width: Int = 80, _ language: any Translations = English())
+    private func alone(_ words: [String] = [], width: Int = 80, _ language: any Translations = NoTranslations())
         -> CommandScene.Outcome
     {
         scene.run(words, on: MemoryConsole(answers: [], width: width, translations: language))
@@ -165,7 +165,7 @@ import Testing
 
     @Test(arguments: ["en"] + POCatalogue.languages)
     func `credmgr alone, and --help, fit on 24 lines of 80 columns`(_ language: String) throws {
-        let catalogue: any Translations = language == "en" ? English() : try POCatalogue(language)
+        let catalogue: any Translations = language == "en" ? NoTranslations() : try POCatalogue(language)
         var pages = [alone(["--help"], catalogue).output, alone([], catalogue).output]
         scene.define()
         pages.append(alone([], catalogue).output)

@@ -18,7 +18,7 @@ import Testing
         _ scene: CommandScene, type: String? = nil, account: String? = nil, host: String? = nil,
         group: String? = nil
     ) throws(CredentialError) -> Target {
-        let destination = host.flatMap { WebAddress("https://\($0)/") }.flatMap(Destination.init)
+        let destination = host.flatMap { URI("https://\($0)/") }.flatMap(Destination.init)
         return try TargetResolver(try scene.session(group: group)).target(
             TargetOptions(type: type, account: account, destination: destination))
     }

@@ -22,7 +22,7 @@ import Testing
     private let life = WorkerLife(limit: 12)
 
     private func send(_ method: String, isPatient: Bool = true) throws {
-        let address = try #require(WebAddress("https://login.example.com/token"))
+        let address = try #require(URI("https://login.example.com/token"))
         _ = try WorkerTransport(base: base, life: life, isPatient: isPatient)
             .send(HTTPRequest(method: method, address: address))
     }

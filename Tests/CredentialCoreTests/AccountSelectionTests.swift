@@ -9,8 +9,9 @@ import Testing
         _ id: String, _ username: String? = nil, label: String? = nil, subject: String = "s", provider: String = "p"
     ) -> Account {
         var account = Account(
-            id: id, type: "Tasks", adapter: "memory", registration: Registration(provider: provider, clientID: "c"),
-            subject: subject, store: .file, now: Instant(epochSeconds: 0))
+            id: id, type: "Tasks", adapter: "memory",
+            registration: ClientIdentity(provider: provider, clientID: "c"),
+            subject: subject, store: .file, now: Timestamp(epochSeconds: 0))
         account.username = username
         account.label = label
         return account
@@ -20,18 +21,18 @@ import Testing
     private let bob = account("aaaa000000000002", "bob@example.com", subject: "2")
 
     private func choose(
-        _ wish: String? = nil, among accounts: [Account]? = nil, defaultID: String? = nil
+        _ query: String? = nil, among accounts: [Account]? = nil, defaultID: String? = nil
     ) throws(CredentialError) -> AccountSelection {
         let machine = MemoryMachine(cryptography: LibCryptography())
         for var account in accounts ?? [ada, bob] {
-            if account.id == defaultID { account.chosenAt = Instant(epochSeconds: 1) }
+            if account.id == defaultID { account.madeDefaultAt = Timestamp(epochSeconds: 1) }
             machine.setRecord(AccountRecord(group: .standard, account: account), of: account.id)
         }
         return try AccountSelection.choose(
             among: AccountSelection.Candidates(
                 in: [.standard], of: ada.registration, type: "Tasks", place: "account type Tasks",
                 login: "credmgr login --type Tasks", use: { "credmgr use \($0) --type Tasks" }),
-            wish: wish.map { AccountSelection.Wish($0, rule: .option) }, machine.process().records)
+            query: query.map { AccountSelection.AccountQuery($0, rule: .option) }, machine.process().records)
     }
 
     @Test(arguments: ["aaaa000000000001", "ada@example.com", "Work", "1", "aaaa000000000001"])
@@ -78,7 +79,7 @@ import Testing
                 machine.setRecord(AccountRecord(group: .standard, account: account), of: account.id)
             }
             return try AccountSelection.choose(
-                among: .init(in: [.standard], place: "any type", login: "credmgr login --type Tasks"), wish: nil,
+                among: .init(in: [.standard], place: "any type", login: "credmgr login --type Tasks"), query: nil,
                 machine.process().records)
         }
         #expect(error?.hint?.hasSuffix("such as: export CREDMGR_ACCOUNT=\(ada.id)") == true)
@@ -86,10 +87,10 @@ import Testing
 
     @Test func `a type with another provider than before has no account, and the error names the former one`() {
         let former = Self.account("dddd000000000001", "eve@example.com", provider: "https://old.example\u{1B}[2J")
-        for wish in [nil, "eve@example.com"] {
-            let error = #expect(throws: CredentialError.self) { try choose(wish, among: [former]) }
+        for query in [nil, "eve@example.com"] {
+            let error = #expect(throws: CredentialError.self) { try choose(query, among: [former]) }
             #expect(error?.code == .noSuchAccount && error?.hint == "credmgr login --type Tasks")
-            guard wish == nil else { continue }
+            guard query == nil else { continue }
             #expect(error?.message.contains("another provider or client, https://old.example") == true)
             #expect(error?.details == ["dddd000000000001  Tasks  eve@example.com"])
             #expect(error?.message.contains("\u{1B}") == false)

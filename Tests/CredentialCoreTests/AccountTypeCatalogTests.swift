@@ -5,13 +5,13 @@ import Testing
 
 @Suite struct AccountTypeCatalogTests {
     /// Files of a temporary folder.
-    private struct Files: TypeFiles {
-        func read(_ path: String) throws(CredentialError) -> TypeFile? {
+    private struct Files: DefinitionStore {
+        func read(_ path: String) throws(CredentialError) -> DefinitionFile? {
             guard let data = FileManager.default.contents(atPath: path),
                 let attributes = try? FileManager.default.attributesOfItem(atPath: path),
                 let mode = attributes[.posixPermissions] as? Int
             else { return nil }
-            return TypeFile(bytes: Array(data), isPrivate: mode & 0o077 == 0)
+            return DefinitionFile(bytes: Array(data), isPrivate: mode & 0o077 == 0)
         }
 
         func names(in folder: String) throws(CredentialError) -> [String] {

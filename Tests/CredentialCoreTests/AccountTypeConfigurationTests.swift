@@ -3,9 +3,9 @@ import StrictJSON
 import Testing
 
 @Suite struct AccountTypeConfigurationTests {
-    private static func configuration(_ json: String) throws -> ProductConfiguration {
+    private static func configuration(_ json: String) throws -> Configuration {
         let members = try #require(try JSONValue.parse(json, dialect: .commented).object)
-        return try ProductConfiguration(json: members, place: "config.json")
+        return try Configuration(json: members, place: "config.json")
     }
 
     @Test func `every key is read`() throws {
@@ -33,8 +33,8 @@ import Testing
     }
 
     @Test func `an empty file says nothing`() throws {
-        #expect(try Self.configuration("{}") == ProductConfiguration())
-        #expect(try Self.configuration(#"{"store":"auto","cache":"on"}"#) == ProductConfiguration())
+        #expect(try Self.configuration("{}") == Configuration())
+        #expect(try Self.configuration(#"{"store":"auto","cache":"on"}"#) == Configuration())
         #expect(try Self.configuration(#"{"store":"secret-service"}"#).store == .secretService)
         #expect(try !Self.configuration(#"{"cache":false}"#).usesCache)
     }
@@ -54,8 +54,8 @@ import Testing
     }
 
     @Test func `the nearest word shares a letter at least`() {
-        #expect(NearestWord.to("S", among: ["A"]) == nil)
-        #expect(NearestWord.to("tpye", among: ["type", "scope"]) == "type")
+        #expect(SpellingSuggestion.to("S", among: ["A"]) == nil)
+        #expect(SpellingSuggestion.to("tpye", among: ["type", "scope"]) == "type")
     }
 
     private static let faults: [(json: String, words: String)] = [

@@ -198,8 +198,8 @@ import Testing
         "code_challenge_method", "code", "code_verifier", "grant_type", "refresh_token", "username", "password",
         "client_secret", "client_assertion", "client_assertion_type", "assertion", "request", "request_uri",
     ]) func `parameters of the protocol cannot be set from outside`(_ name: String) {
-        #expect(DefinitionRule.parameter(name, "x") != nil)
-        #expect(DefinitionRule.parameter(name.uppercased(), "x") != nil)
+        #expect(DefinitionValidation.parameter(name, "x") != nil)
+        #expect(DefinitionValidation.parameter(name.uppercased(), "x") != nil)
     }
 
     @Test(arguments: [

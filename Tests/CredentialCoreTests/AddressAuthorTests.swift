@@ -9,7 +9,7 @@ import Testing
         ("http://a.localhost/", .machine), ("https://10.0.0.1/", .network), ("https://169.254.169.254/", .network),
         ("https://[fe80::1]/", .network), ("https://[fd00::1]/", .network), ("https://172.32.0.1/", .internet),
     ]) func `the reach of a host is read from every numeric form`(text: String, reach: AddressAuthor.Reach) throws {
-        #expect(try #require(WebAddress(text)).reach == reach)
+        #expect(try #require(URI(text)).reach == reach)
     }
 
     @Test(
@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test func `an address keeps its author, and equality ignores the author`() throws {
-        let plain = try #require(WebAddress("https://op.example/a?b=c"))
+        let plain = try #require(URI("https://op.example/a?b=c"))
         let named = plain.named(by: .api(host: "api.example"))
         #expect(plain == named && Set([plain, named]).count == 1)
         #expect(named.replacing(path: "/x").author == .api(host: "api.example"))

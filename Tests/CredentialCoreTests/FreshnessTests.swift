@@ -2,7 +2,7 @@ import CredentialCore
 import Testing
 
 @Suite struct FreshnessTests {
-    private let issued = Instant(epochSeconds: 1_000_000)
+    private let issued = Timestamp(epochSeconds: 1_000_000)
 
     private func token(lifetime: Int64) -> AccessToken {
         AccessToken(

@@ -20,7 +20,7 @@ import Testing
 
     @Test func `a message with a fault in it is one sentence`() throws {
         let error = try #require(throws: JSONError.self) { try JSONValue.parse("/* \n", dialect: .commented) }
-        let message: Message = "x.json is not JSON: \(error)"
+        let message: LocalizedMessage = "x.json is not JSON: \(error)"
         #expect(message == "x.json is not JSON: comment without an end at line 1")
         #expect(message.template == "x.json is not JSON: %1$s")
     }

@@ -54,7 +54,7 @@ import Testing
         type: AccountType, asked: [String]?, hint: String
     ) {
         let advice = RefreshTokenAdvice(type, scope: type.scope, asked: asked)
-        #expect(advice.hint(LoginCommandLine(type: "Work")).description == hint)
+        #expect(advice.hint(LoginHint(type: "Work")).description == hint)
         #expect(!advice.cause.description.isEmpty)
     }
 

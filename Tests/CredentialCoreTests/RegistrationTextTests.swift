@@ -7,7 +7,7 @@ import Testing
         issuer: String? = nil, _ endpoints: [AccountType.Endpoint: String]
     ) -> String {
         var text = RegistrationText("oauth2")
-        text.add(issuer: issuer, endpoints.compactMapValues(WebAddress.init))
+        text.add(issuer: issuer, endpoints.compactMapValues(URI.init))
         return text.text
     }
 
@@ -20,9 +20,9 @@ import Testing
         ("plugin Notes", "plugin:Notes"),
     ])
     func `the earlier form of a registration is known from its text`(text: String, earlier: String) {
-        let registration = Registration(provider: text, clientID: "c")
-        #expect(registration.earlier == Registration(provider: earlier, clientID: "c"))
-        #expect(Registration(provider: earlier, clientID: "c").earlier == nil)
+        let registration = ClientIdentity(provider: text, clientID: "c")
+        #expect(registration.earlier == ClientIdentity(provider: earlier, clientID: "c"))
+        #expect(ClientIdentity(provider: earlier, clientID: "c").earlier == nil)
     }
 
     @Test func `an issuer comes with every explicit endpoint, a token endpoint with those of other origins`() {
@@ -45,8 +45,8 @@ import Testing
         func account(_ provider: String, type: String = "Work") -> Account {
             Account(
                 id: "0123456789abcdef", type: type, adapter: "oauth2",
-                registration: Registration(provider: provider, clientID: "c"), subject: "s", store: .file,
-                now: Instant(epochSeconds: 1))
+                registration: ClientIdentity(provider: provider, clientID: "c"), subject: "s", store: .file,
+                now: Timestamp(epochSeconds: 1))
         }
         let earlier = account("https://op.example"), now = account("oauth2 https://op.example")
         #expect(earlier.fits(now) && now.fits(earlier))

@@ -23,12 +23,12 @@ import Testing
 
     private func document(_ bytes: [UInt8]) throws -> JSONObject { try #require(try JSONValue.parse(bytes).object) }
 
-    private func open(_ document: JSONObject, _ passphrase: String = "correct horse") throws -> AccountArchive {
-        try SealedArchive.open(document, passphrase: Secret(passphrase), LibCryptography())
+    private func open(_ document: JSONObject, _ passphrase: String = "correct horse") throws -> AccountExport {
+        try EncryptedExport.open(document, passphrase: Secret(passphrase), LibCryptography())
     }
 
-    private func sealed(_ archive: AccountArchive) throws -> JSONObject {
-        try SealedArchive.seal(archive, passphrase: passphrase, random: random, LibCryptography())
+    private func sealed(_ archive: AccountExport) throws -> JSONObject {
+        try EncryptedExport.seal(archive, passphrase: passphrase, random: random, LibCryptography())
     }
 
     /// A document with what somebody has changed in it, and with the digest that fits, which anybody can make.
@@ -43,7 +43,7 @@ import Testing
         return changed
     }
 
-    private func check(_ archive: AccountArchive) {
+    private func check(_ archive: AccountExport) {
         let entry = archive.accounts.first
         #expect(entry?.tokenSet.account.username == "ada@example.com")
         #expect(entry?.tokenSet.grants[""]?.refreshToken == Secret("refresh-ada-1"))
@@ -133,7 +133,7 @@ import Testing
     }
 
     @Test func `an archive of a newer form is named and not opened`() throws {
-        var document = try sealed(AccountArchive())
+        var document = try sealed(AccountExport())
         document["version"] = 3
         let error = #expect(throws: CredentialError.self) { try open(document) }
         #expect(error?.code == .configuration && error?.hint == "upgrade credmgr")
@@ -158,7 +158,7 @@ import Testing
         let read = try python.run(input: "correct horse\n", seconds: 60)
         #expect(read.exitStatus == 0, "\(read.standardError)")
         let object = try #require(try JSONValue.parse(Array(read.standardOutput.utf8)).object)
-        #expect(try AccountArchive(json: object) == archive)
+        #expect(try AccountExport(json: object) == archive)
         let wrong = try python.run(input: "correct hoarse\n", seconds: 60)
         #expect(wrong.exitStatus != 0 && wrong.standardOutput.isEmpty)
     }
@@ -172,18 +172,19 @@ import Testing
         let machine = MemoryMachine(cryptography: cryptography)
         var account = Account(
             id: "0123456789abcdef", type: "Work", adapter: "oauth2",
-            registration: Registration(provider: "https://id.example", clientID: "c"), subject: "ada", store: .file,
-            now: Instant(epochSeconds: 1_790_000_000))
+            registration: ClientIdentity(provider: "https://id.example", clientID: "c"), subject: "ada",
+            store: .file,
+            now: Timestamp(epochSeconds: 1_790_000_000))
         account.username = "ada@example.com"
         var set = TokenSet(account: account, journalKey: (0..<32).map { UInt8($0) })
-        set.grants[""] = Grant(flow: .code, obtainedAt: Instant(epochSeconds: 1_790_000_000))
+        set.grants[""] = Grant(flow: .code, obtainedAt: Timestamp(epochSeconds: 1_790_000_000))
         set.grants[""]?.refreshToken = Secret("refresh-ada-0")
         guard case .stored = try repository(machine).save(&set, in: .standard) else { throw Refused() }
         return (machine, set)
     }
 
     private func repository(_ machine: MemoryMachine) -> TokenSetRepository {
-        AccountServices(machine.process(PortTrace()), AccountPolicy(), ProductConfiguration()).repository
+        AccountServices(machine.process(PortTrace()), AccountPolicy(), Configuration()).repository
     }
 
     @Test func `a journal entry of the first form is taken up`() throws {
@@ -227,8 +228,8 @@ import Testing
     @Test func `in archives and journal no key has two purposes, and none seals twice with a nonce`() throws {
         let keys = RecordedKeys(LibCryptography())
         for _ in 0..<2 {
-            _ = try SealedArchive.open(
-                try SealedArchive.seal(AccountArchive(), passphrase: passphrase, random: random, keys),
+            _ = try EncryptedExport.open(
+                try EncryptedExport.seal(AccountExport(), passphrase: passphrase, random: random, keys),
                 passphrase: passphrase, keys)
         }
         var (machine, set) = try waiting(keys)

@@ -8,7 +8,7 @@ import Testing
     private let machine = MemoryMachine(cryptography: LibCryptography())
 
     private func reader(
-        environment: [String: String] = [:], output: ProgramResult? = nil, input: String? = nil
+        environment: [String: String] = [:], output: ProcessResult? = nil, input: String? = nil
     ) -> SecretReader {
         let ports = machine.process()
         return SecretReader(
@@ -26,7 +26,7 @@ import Testing
         for absence in [ErrorCode.usage, .configuration, .storeLocked] {
             let error = refusal {
                 _ = try reader().read(
-                    .file("/s"), for: SecretNeed("the password (--password-file)", absence: absence))
+                    .file("/s"), for: SecretRequest("the password (--password-file)", absence: absence))
             }
             #expect(error?.code == .configuration)
             #expect(error?.code.exitStatus == 2)
@@ -37,18 +37,18 @@ import Testing
 
     @Test func `a path from the user's home is the same from every folder`() throws {
         machine.setFile("/memory/home/s", "x\n")
-        let secret = try reader(environment: ["HOME": "/memory/home"]).read(.file("~/s"), for: SecretNeed("it"))
+        let secret = try reader(environment: ["HOME": "/memory/home"]).read(.file("~/s"), for: SecretRequest("it"))
         #expect(secret.reveal() == "x")
     }
 
     @Test func `a missing secret is reported in the words of the need`() throws {
-        let need = SecretNeed("the passphrase (X)", absence: .storeLocked)
+        let need = SecretRequest("the passphrase (X)", absence: .storeLocked)
         for source in [SecretSource.file("/none"), .environment("NONE"), .systemdCredential("c"), .standardInput] {
             let error = refusal { _ = try reader().read(source, for: need) }
             #expect(error?.code == .storeLocked)
             #expect(error?.message.hasPrefix("the passphrase (X): ") == true)
         }
-        let failed = ProgramResult(output: [], exitStatus: 3)
+        let failed = ProcessResult(output: [], exitStatus: 3)
         let error = refusal { _ = try reader(output: failed).read(.command(["pass", "show"]), for: need) }
         #expect(error?.message == "the passphrase (X): the command pass ended with 3")
     }
@@ -56,8 +56,8 @@ import Testing
     @Test func `every source gives the first line, or the whole text of a key`() throws {
         machine.setFile("/s", "one\ntwo\n\n")
         machine.setFile("/run/credentials/unit/c", "one\r\ntwo", isPrivate: false)
-        let printed = ProgramResult(output: Array("one\ntwo\n".utf8), exitStatus: 0)
-        let line = SecretNeed("it")
+        let printed = ProcessResult(output: Array("one\ntwo\n".utf8), exitStatus: 0)
+        let line = SecretRequest("it")
         let reader = reader(
             environment: ["V": "one\ntwo", "CREDENTIALS_DIRECTORY": "/run/credentials/unit"], output: printed,
             input: "one\ntwo\n")
@@ -65,7 +65,7 @@ import Testing
             SecretSource.file("/s"), .environment("V"), .command(["pass"]), .systemdCredential("c"), .standardInput,
         ]
         for source in sources { #expect(try reader.read(source, for: line).reveal() == "one") }
-        let text = SecretNeed("it", isText: true)
+        let text = SecretRequest("it", isText: true)
         for source in [SecretSource.file("/s"), .environment("V"), .command(["pass"]), .standardInput] {
             #expect(try reader.read(source, for: text).reveal() == "one\ntwo")
         }
@@ -75,20 +75,21 @@ import Testing
     @Test func `an editor's byte order mark is no part of a secret`() throws {
         machine.setFile("/s", "\u{FEFF}one\ntwo\n")
         machine.setFile("/empty", "\u{FEFF}\n")
-        #expect(try reader().read(.file("/s"), for: SecretNeed("it")).reveal() == "one")
-        #expect(try reader().read(.file("/s"), for: SecretNeed("it", isText: true)).reveal() == "one\ntwo")
-        #expect(try reader(input: "\u{FEFF}one").read(.standardInput, for: SecretNeed("it")).reveal() == "one")
+        #expect(try reader().read(.file("/s"), for: SecretRequest("it")).reveal() == "one")
+        #expect(try reader().read(.file("/s"), for: SecretRequest("it", isText: true)).reveal() == "one\ntwo")
+        #expect(try reader(input: "\u{FEFF}one").read(.standardInput, for: SecretRequest("it")).reveal() == "one")
         #expect(
-            refusal { _ = try reader().read(.file("/empty"), for: SecretNeed("it")) }?.message.contains("is empty")
+            refusal { _ = try reader().read(.file("/empty"), for: SecretRequest("it")) }?.message.contains(
+                "is empty")
                 == true)
         #expect(
-            refusal { _ = try reader().read(.file("/empty"), for: SecretNeed("it", isText: true)) }?.message
+            refusal { _ = try reader().read(.file("/empty"), for: SecretRequest("it", isText: true)) }?.message
                 .contains("is empty") == true)
     }
 
     @Test func `a source with a second line is refused if the secret has one line`() throws {
-        let printed = ProgramResult(output: Array("one\ntwo\n".utf8), exitStatus: 0)
-        let need = SecretNeed("the client_secret of account type Work", isText: true, isOneLine: true)
+        let printed = ProcessResult(output: Array("one\ntwo\n".utf8), exitStatus: 0)
+        let need = SecretRequest("the client_secret of account type Work", isText: true, isOneLine: true)
         for text in ["one\ntwo", "one\r\ntwo\n", "\none", "one\n\ntwo"] {
             machine.setFile("/s", text)
             let error = refusal { _ = try reader().read(.file("/s"), for: need) }
@@ -104,23 +105,23 @@ import Testing
 
     @Test func `an empty secret is none`() throws {
         machine.setFile("/s", "\n")
-        #expect(refusal { _ = try reader().read(.file("/s"), for: SecretNeed("it")) }?.code == .configuration)
+        #expect(refusal { _ = try reader().read(.file("/s"), for: SecretRequest("it")) }?.code == .configuration)
     }
 
-    private struct Printing: ProgramRunner {
-        let result: ProgramResult
+    private struct Printing: ProcessRunner {
+        let result: ProcessResult
 
-        func run(_ words: [String], seconds: Int) throws(CredentialError) -> ProgramResult { result }
+        func run(_ words: [String], seconds: Int) throws(CredentialError) -> ProcessResult { result }
 
         func refreshWorker(
             _ input: [UInt8], holding lock: any HeldLock, seconds: Int, whenLate: () -> Void
         ) throws(CredentialError) -> [UInt8] { [] }
     }
 
-    private struct Typed: SecretConsole {
+    private struct Typed: SecretPrompt {
         let text: String
 
-        func ask(_ prompt: Message, isSecret: Bool) throws(CredentialError) -> Secret { Secret(text) }
+        func ask(_ prompt: LocalizedMessage, isSecret: Bool) throws(CredentialError) -> Secret { Secret(text) }
         func readInputLine() throws(CredentialError) -> String? {
             text.split(separator: "\n").first.map(String.init)
         }

@@ -57,13 +57,13 @@ import Testing
         // A new sign-in establishes which user the account belongs to.
         try scene.signIn("ada")
         #expect(scene.account("ada")?.names == ada.names && scene.refreshFailure("ada") == nil)
-        #expect(scene.account("ada")?.formerNames == nil)
+        #expect(scene.account("ada")?.previousNames == nil)
         try Self.rename(scene)
-        #expect(scene.account("ada")?.formerNames == (store == .secretService ? ada.names : nil))
+        #expect(scene.account("ada")?.previousNames == (store == .secretService ? ada.names : nil))
         let renamed = try #require(scene.account("ada"))
         #expect(try Account(json: renamed.json) == renamed)
         try Self.rename(scene)
-        #expect(scene.account("ada")?.formerNames == nil)
+        #expect(scene.account("ada")?.previousNames == nil)
         scene.machine.change(ada.id) { $0.username = ada.username }
         scene.passLife()
         #expect(scene.refreshFailure("ada")?.code == .storeDamaged)
@@ -75,7 +75,7 @@ import Testing
     ) throws {
         var scene = Self.scene(store)
         func hint() throws -> String {
-            LoginCommandLine(for: try #require(scene.account()), in: scene.group).description
+            LoginHint(for: try #require(scene.account()), in: scene.group).description
         }
         try scene.signIn()
         #expect(try !hint().contains("--flow"))
@@ -84,7 +84,7 @@ import Testing
         #expect(try hint().hasSuffix(" --flow code"))
         let own = try #require(scene.account())
         #expect(try Account(json: own.json) == own)
-        #expect(!LoginCommandLine(for: own, in: scene.group, policy: "other").description.contains("--flow"))
+        #expect(!LoginHint(for: own, in: scene.group, policy: "other").description.contains("--flow"))
         // A record of before, and one of a flow that is not known here, name none.
         for flows: JSONValue? in [nil, ["": "by_pigeon"], "code"] {
             var json = own.json

@@ -52,7 +52,7 @@ import Testing
             scene.machine.accounts(), scene.machine.secrets(), scene.machine.events.count
         )
         let error = #expect(throws: CredentialError.self) {
-            try scene.signIn("bob", for: ExpectedPerson(ada))
+            try scene.signIn("bob", for: ExpectedIdentity(ada))
         }
         #expect(error?.code == .denied)
         #expect(scene.machine.accounts() == accounts)
@@ -62,19 +62,19 @@ import Testing
 
     @Test func `the same subject of another client is a different user`() throws {
         let ada = try scene.signIn("ada").account
-        let json = ExpectedPerson(ada).json
+        let json = ExpectedIdentity(ada).json
         for key in ["provider", "client_id"] {
             var other = json
             other[key] = "other"
             let error = #expect(throws: CredentialError.self) {
-                try scene.signIn("ada", for: ExpectedPerson(other))
+                try scene.signIn("ada", for: ExpectedIdentity(other))
             }
             #expect(error?.code == .denied && error?.message.contains("other") == true)
             other[key] = nil
-            #expect(ExpectedPerson(other) == nil)
+            #expect(ExpectedIdentity(other) == nil)
         }
         #expect(scene.machine.accounts().count == 1)
-        #expect(try !scene.signIn("ada", for: ExpectedPerson(json)).isNew)
+        #expect(try !scene.signIn("ada", for: ExpectedIdentity(json)).isNew)
     }
 
     @Test func `each policy has a grant of its own`() throws {

@@ -104,7 +104,7 @@ import Testing
         let services = AccountServices(
             scene.machine.process(trace),
             AccountPolicy(warn: { message in told.withLock { $0.append(message.description) } }),
-            ProductConfiguration())
+            Configuration())
         let account = try #require(scene.account())
         try services.signOut.forget(account, policy: nil, in: scene.group) { (_) throws(CredentialError) in }
         #expect(scene.machine.accounts().isEmpty && scene.machine.secrets().isEmpty)

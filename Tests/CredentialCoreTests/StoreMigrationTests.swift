@@ -21,7 +21,7 @@ import Testing
         }
         #expect(scene.machine.secrets() == [id: [source.other]])
         #expect(scene.account()?.store == source.other)
-        #expect(scene.account()?.leftover == nil)
+        #expect(scene.account()?.staleKeyringCopy == nil)
         #expect(scene.refreshFailure() == nil)
         guard case .alreadyThere? = try scene.move(to: source.other) else {
             Issue.record("it was moved again")
@@ -86,7 +86,7 @@ import Testing
             try scene.move(to: source.other)
             let account = try #require(scene.account())
             #expect(scene.machine.secrets() == [account.id: [source.other]], "\(place)")
-            #expect(account.leftover == nil, "\(place)")
+            #expect(account.staleKeyringCopy == nil, "\(place)")
             #expect(scene.refreshFailure() == nil, "\(place)")
         }
     }

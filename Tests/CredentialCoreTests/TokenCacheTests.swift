@@ -5,19 +5,19 @@ import Testing
 
 /// A cache in memory.
 private final class Entries: AccessTokenCache {
-    private let entries = Mutex<[CacheEntryName: [UInt8]]>([:])
+    private let entries = Mutex<[CacheKey: [UInt8]]>([:])
     private let times = Mutex<[Int64]>([])
     /// For how long the entries were to be kept, in seconds.
     var seconds: [Int64] { times.withLock { $0 } }
-    var names: [CacheEntryName] { entries.withLock { Array($0.keys) } }
+    var names: [CacheKey] { entries.withLock { Array($0.keys) } }
 
-    func read(_ name: CacheEntryName) -> [UInt8]? { entries.withLock { $0[name] } }
-    func write(_ entry: [UInt8], name: CacheEntryName, seconds: Int64) {
+    func read(_ name: CacheKey) -> [UInt8]? { entries.withLock { $0[name] } }
+    func write(_ entry: [UInt8], name: CacheKey, seconds: Int64) {
         entries.withLock { $0[name] = entry }
         times.withLock { $0.append(seconds) }
     }
-    func remove(_ name: CacheEntryName) { entries.withLock { $0[name] = nil } }
-    func removeAll(ofOwner name: CacheEntryName) {
+    func remove(_ name: CacheKey) { entries.withLock { $0[name] = nil } }
+    func removeAll(ofOwner name: CacheKey) {
         entries.withLock { $0 = $0.filter { $0.key.owner != name.owner } }
     }
     func removeTokens() { entries.withLock { $0 = $0.filter { $0.key.isKey } } }
@@ -25,23 +25,23 @@ private final class Entries: AccessTokenCache {
 }
 
 /// Files that a test changes.
-private final class Files: FileStates {
-    private let states = Mutex<[String: FileState]>([:])
+private final class Files: FileStamps {
+    private let states = Mutex<[String: FileStamp]>([:])
     let time: Int64 = 100
 
-    func state(of path: String) -> FileState? { states.withLock { $0[path] } }
+    func state(of path: String) -> FileStamp? { states.withLock { $0[path] } }
     func set(_ path: String, _ inode: Int64?, at time: Int64 = 1) {
         states.withLock {
-            $0[path] = inode.map { FileState(device: 1, inode: $0, size: 1, modified: time, changed: time) }
+            $0[path] = inode.map { FileStamp(device: 1, inode: $0, size: 1, modified: time, changed: time) }
         }
     }
 }
 
 @Suite struct TokenCacheTests {
     private let entries = Entries(), files = Files()
-    private let group = KeychainGroup.standard, now = Instant(epochSeconds: 1_000)
+    private let group = KeychainGroup.standard, now = Timestamp(epochSeconds: 1_000)
     private var cache: TokenCache { TokenCache(entries, files: files, dataFolder: "/data") }
-    private var record: [String] { AnswerFiles(dataFolder: "/data").record(of: "a", in: "default") }
+    private var record: [String] { CacheDependencies(dataFolder: "/data").record(of: "a", in: "default") }
 
     private func token(_ text: String, scope: [String] = ["read"]) -> AccessToken {
         AccessToken(
@@ -95,7 +95,7 @@ private final class Files: FileStates {
 
     @Test func `a sign-out leaves no token of the account in the cache, and those of others`() {
         makeRecord()
-        for path in AnswerFiles(dataFolder: "/data").record(of: "b", in: "default") { files.set(path, 1) }
+        for path in CacheDependencies(dataFolder: "/data").record(of: "b", in: "default") { files.set(path, 1) }
         for scope in ["x", "y"] { cache.keep(token("one", scope: [scope]), of: "a", in: group, now: now) }
         cache.keep(token("two"), of: "b", in: group, now: now)
         cache.drop("a", in: group)
@@ -117,7 +117,7 @@ private final class Files: FileStates {
 
     @Test func `ties detect added, removed and changed files, and possible changes since a call began`() {
         files.set("/there", 1, at: 50)
-        let ties = FileTies(["/there", "/missing"], files)
+        let ties = CacheValidators(["/there", "/missing"], files)
         #expect(ties.hold(files) && ties.areOlder(than: 51) && !ties.areOlder(than: 50))
         files.set("/missing", 1)
         #expect(!ties.hold(files))

@@ -171,10 +171,10 @@ import Testing
         }
         let services = AccountServices(
             scene.machine.process(caller, programs: programs), AccountPolicy(refreshes: .worker),
-            ProductConfiguration())
+            Configuration())
         #expect(throws: RecordedWorker.ended) { try services.tokens.token(scene.request(force: true)) }
         let job = try #require(programs.jobs.withLock { $0 }.last)
-        #expect(try RefreshWire.decodeRequest(job).waited == 3)
+        #expect(try RefreshWorkerProtocol.decodeRequest(job).waited == 3)
         // A group of this machine alone has no others to answer.
         #expect(caller.lockSeconds == 60)
     }
@@ -243,11 +243,11 @@ private final class Given: Sendable {
 }
 
 /// Keeps what a worker is asked for; it ends without an answer.
-private final class RecordedWorker: ProgramRunner {
+private final class RecordedWorker: ProcessRunner {
     static let ended = CredentialError(.temporary, "the worker has ended")
     let jobs = Mutex<[[UInt8]]>([])
 
-    func run(_ words: [String], seconds: Int) throws(CredentialError) -> ProgramResult { throw Self.ended }
+    func run(_ words: [String], seconds: Int) throws(CredentialError) -> ProcessResult { throw Self.ended }
 
     func refreshWorker(
         _ input: [UInt8], holding lock: any HeldLock, seconds: Int, whenLate: () -> Void

@@ -9,11 +9,11 @@ import Testing
     private let machine = MemoryMachine(cryptography: LibCryptography())
     private let account = Account(
         id: "0123456789abcdef", type: "T", adapter: "oauth2",
-        registration: Registration(provider: "https://p.example", clientID: "c"), subject: "s", store: .file,
-        now: Instant(epochSeconds: 1))
+        registration: ClientIdentity(provider: "https://p.example", clientID: "c"), subject: "s", store: .file,
+        now: Timestamp(epochSeconds: 1))
 
     private var repository: TokenSetRepository {
-        AccountServices(machine.process(trace), AccountPolicy(), ProductConfiguration()).repository
+        AccountServices(machine.process(trace), AccountPolicy(), Configuration()).repository
     }
 
     private func saved(_ set: TokenSet) throws -> TokenSet {
@@ -41,7 +41,7 @@ import Testing
         set = try saved(set)
         #expect(machine.secrets()[account.id] == [to])
         let record = try #require(machine.record(account.id))
-        #expect(record.account.store == to && record.account.leftover == nil)
+        #expect(record.account.store == to && record.account.staleKeyringCopy == nil)
         #expect(try repository.read(record.account, in: .standard, isLocked: true)?.generation == set.generation)
     }
 
@@ -89,7 +89,7 @@ import Testing
 
     @Test func `a label given meanwhile stays`() throws {
         let process = machine.process()
-        let repository = AccountServices(process, AccountPolicy(), ProductConfiguration()).repository
+        let repository = AccountServices(process, AccountPolicy(), Configuration()).repository
         var set = try first()
         try process.records.update(account.id, in: .standard) { $0.label = "mine" }
         guard case .stored = try repository.save(&set, in: .standard) else { throw Unexpected() }

@@ -22,14 +22,14 @@ import Testing
 
     @Test(arguments: examples)
     func `a reference resolves as the standard says`(reference: String, meaning: String) throws {
-        let base = try #require(WebAddress("http://a/b/c/d;p?q"))
+        let base = try #require(URI("http://a/b/c/d;p?q"))
         #expect(base.resolving(reference)?.description == meaning)
     }
 
     @Test func `a name that is none is told with the nearest one`() {
-        #expect(Name.near("B2C Account") == "B2C-Account")
-        #expect(Name.near("  Ünsere Aufgaben!  ") == "nsere-Aufgaben")
-        #expect(Name.near("../..") == nil)
-        #expect(Name.near(String(repeating: "a", count: 200))?.count == 128)
+        #expect(Identifier.near("B2C Account") == "B2C-Account")
+        #expect(Identifier.near("  Ünsere Aufgaben!  ") == "nsere-Aufgaben")
+        #expect(Identifier.near("../..") == nil)
+        #expect(Identifier.near(String(repeating: "a", count: 200))?.count == 128)
     }
 }

@@ -127,7 +127,7 @@ import Testing
         _ transport: CurlTransport, _ settings: ConnectionSettings? = nil
     ) throws -> CredentialError {
         var request = HTTPRequest(
-            address: try #require(WebAddress("https://login.example/token?code=secret")),
+            address: try #require(URI("https://login.example/token?code=secret")),
             headers: [("Authorization", "Bearer secret")])
         request.connection = settings
         let sent = request
@@ -209,7 +209,7 @@ import Testing
         var request = HTTPRequest(address: try server.address())
         request.connection = settings
         #expect(try CurlTransport(userAgent: "credmgr/test").send(request).body == Array("ok".utf8))
-        let address = try #require(WebAddress("https://op.example/token"))
+        let address = try #require(URI("https://op.example/token"))
         #expect(ProxyChoice(for: address, [settings], ProxyVariables([:]))?.url == settings.proxy)
         #expect(ProxyChoice(for: address, [settings], ProxyVariables(["no_proxy": "op.example"])) == nil)
         #expect(try proxy.stop().isEmpty)

@@ -81,7 +81,7 @@ import Testing
         await #expect(processExitsWith: .success) { [text = text as String, port = proxy.port as UInt16] in
             // A proxy would see every request that leaves, whatever its host.
             for name in ["http_proxy", "ftp_proxy", "all_proxy"] { setenv(name, "http://127.0.0.1:\(port)", 1) }
-            let address = try #require(WebAddress(text))
+            let address = try #require(URI(text))
             let transport = CurlTransport(userAgent: "credmgr/test")
             let error = #expect(throws: CredentialError.self) {
                 _ = try transport.send(HTTPRequest(address: address))
@@ -100,7 +100,7 @@ import Testing
                 setenv(name, "http://127.0.0.1:\(proxyPort)", 1)
             }
             for host in ["127.0.0.1", "localhost"] {
-                let address = try #require(WebAddress("http://\(host):\(port)/direct"))
+                let address = try #require(URI("http://\(host):\(port)/direct"))
                 _ = try CurlTransport(userAgent: "credmgr/test").send(HTTPRequest(address: address))
             }
         }
@@ -116,7 +116,7 @@ import Testing
             setenv("https_proxy", "http://127.0.0.1:\(port)", 1)
             unsetenv("no_proxy")
             unsetenv("NO_PROXY")
-            let address = try #require(WebAddress("https://login.example/token?code=secret"))
+            let address = try #require(URI("https://login.example/token?code=secret"))
             let error = #expect(throws: CredentialError.self) {
                 _ = try CurlTransport(userAgent: "credmgr/test").send(
                     HTTPRequest(address: address, headers: [("Authorization", "Bearer secret")]))
@@ -134,7 +134,7 @@ import Testing
     @Test func `A name that does not resolve is temporary and names the host`() async throws {
         await #expect(processExitsWith: .success) {
             for name in ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"] { unsetenv(name) }
-            let address = try #require(WebAddress("https://nowhere.invalid/?code=secret"))
+            let address = try #require(URI("https://nowhere.invalid/?code=secret"))
             let error = #expect(throws: CredentialError.self) {
                 _ = try CurlTransport(userAgent: "credmgr/test").send(HTTPRequest(address: address))
             }
@@ -154,7 +154,7 @@ import Testing
         // The loopback within IPv6: nothing in its text says so.
         let server = try CurlTestServer(Self.ok)
         let text = "https://[::ffff:127.0.0.1]:\(server.port)/token?code=secret"
-        let address = try #require(WebAddress(text)).named(by: author)
+        let address = try #require(URI(text)).named(by: author)
         let error = #expect(throws: CredentialError.self) {
             _ = try CurlTransport(userAgent: "credmgr/test").send(HTTPRequest(address: address))
         }
@@ -178,7 +178,7 @@ import Testing
             (["https_proxy": "http://p:1", "no_proxy": "p.example,xample"], true),
         ] as [([String: String], Bool)])
     func `Whether a proxy is used is read as libcurl reads it`(variables: [String: String], isUsed: Bool) throws {
-        let address = try #require(WebAddress("https://op.example/token"))
+        let address = try #require(URI("https://op.example/token"))
         #expect(ProxyVariables(variables).apply(to: address) == isUsed)
     }
 
@@ -189,7 +189,7 @@ import Testing
             ("socks5h://proxy.example", "proxy.example"),
         ])
     func `A proxy is named with its variable, and without its password`(value: String, place: String) throws {
-        let address = try #require(WebAddress("https://op.example/token"))
+        let address = try #require(URI("https://op.example/token"))
         let variables = ProxyVariables(["all_proxy": "http://other.example", "HTTPS_PROXY": value])
         let variable = try #require(variables.variable(for: address))
         #expect(variable == "HTTPS_PROXY")

@@ -61,8 +61,8 @@ final class CurlTestServer {
     /// An address of this server.
     func address(
         _ path: String = "/", scheme: String = "http", host: String = "127.0.0.1"
-    ) throws -> WebAddress {
-        guard let address = WebAddress("\(scheme)://\(host):\(port)\(path)") else {
+    ) throws -> URI {
+        guard let address = URI("\(scheme)://\(host):\(port)\(path)") else {
             throw CocoaError(.formatting)
         }
         return address

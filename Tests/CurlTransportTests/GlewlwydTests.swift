@@ -14,7 +14,7 @@ import Testing
     ) throws -> (status: Int, fields: [String: Any]) {
         let response = try transport.send(
             HTTPRequest(
-                method: form == nil ? "GET" : "POST", address: try #require(WebAddress(address)),
+                method: form == nil ? "GET" : "POST", address: try #require(URI(address)),
                 headers: form == nil ? [] : [("Content-Type", "application/x-www-form-urlencoded")],
                 body: form.map { .bytes(Array($0.utf8)) } ?? .none))
         let value = try JSONSerialization.jsonObject(with: Data(response.body)) as? [String: Any]

@@ -190,7 +190,7 @@ import Testing
         let origin = demo.base
         let waiting = Background {
             let url = try listener.wait(seconds: 60, formPostOrigins: [origin]) {
-                FormFields(query: WebAddress($0)?.query)["state"] == "the-state"
+                FormFields(query: URI($0)?.query)["state"] == "the-state"
             }
             listener.show(title: "signed in", text: "")
             return url

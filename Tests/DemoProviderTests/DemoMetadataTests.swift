@@ -57,7 +57,7 @@ import Testing
 
     @Test func `answers to no foreign name`() throws {
         let demo = try Demo()
-        let port = try #require(WebAddress(demo.base)?.port)
+        let port = try #require(URI(demo.base)?.port)
         let request = "GET \(Self.paths[0]) HTTP/1.1\r\nHost: evil.example:\(port)\r\nConnection: close\r\n\r\n"
         let reply = try demo.http.exchange(Array(request.utf8), port: port)
         #expect(String(decoding: reply, as: UTF8.self).hasPrefix("HTTP/1.1 421 "))

@@ -10,7 +10,7 @@ import Testing
 /// A clock that stands until a test moves it.
 final class HandClock: WallClock {
     private let seconds = Mutex<Int64>(1_700_000_000)
-    var now: Instant { Instant(epochSeconds: seconds.withLock { $0 }) }
+    var now: Timestamp { Timestamp(epochSeconds: seconds.withLock { $0 }) }
     func advance(_ count: Int64) { seconds.withLock { $0 += count } }
 }
 
@@ -65,7 +65,7 @@ final class Demo {
 
     /// The answer that a redirect brings.
     static func answer(_ url: String) -> FormFields {
-        let address = WebAddress(url)
+        let address = URI(url)
         return FormFields(query: address?.query ?? address?.fragment)
     }
 

@@ -34,7 +34,7 @@ final class EncryptedFileFixture: Sendable {
     ) -> EncryptedFileStore {
         EncryptedFileStore(
             dataHome: path,
-            keys: KeySources(
+            keys: UnlockSources(
                 passphrase: { () throws(CredentialError) in passphrase.map { Secret($0) } }, unlockedKeys: cache),
             cryptography: LibCryptography(), random: SystemRandom(), clock: SystemClock(), cost: cost,
             report: { report($0.description) })
@@ -77,14 +77,14 @@ func item(_ owner: String, kind: SecretItem.Kind = .tokenSet, group: KeychainGro
 
 /// A cache in memory.
 final class MemoryCache: AccessTokenCache {
-    private let entries = Mutex<[CacheEntryName: [UInt8]]>([:])
+    private let entries = Mutex<[CacheKey: [UInt8]]>([:])
 
     var count: Int { entries.withLock { $0.count } }
 
-    func read(_ name: CacheEntryName) -> [UInt8]? { entries.withLock { $0[name] } }
-    func write(_ entry: [UInt8], name: CacheEntryName, seconds: Int64) { entries.withLock { $0[name] = entry } }
-    func remove(_ name: CacheEntryName) { entries.withLock { $0[name] = nil } }
-    func removeAll(ofOwner name: CacheEntryName) {
+    func read(_ name: CacheKey) -> [UInt8]? { entries.withLock { $0[name] } }
+    func write(_ entry: [UInt8], name: CacheKey, seconds: Int64) { entries.withLock { $0[name] = entry } }
+    func remove(_ name: CacheKey) { entries.withLock { $0[name] = nil } }
+    func removeAll(ofOwner name: CacheKey) {
         entries.withLock { $0 = $0.filter { $0.key.owner != name.owner } }
     }
     func removeTokens() { entries.withLock { $0 = $0.filter { $0.key.isKey } } }

@@ -17,7 +17,7 @@ import Testing
         let fixture = try EncryptedFileFixture(), cryptography = LibCryptography()
         let store = EncryptedFileStore(
             dataHome: fixture.folder.path,
-            keys: KeySources(passphrase: { () throws(CredentialError) in passphrase.map { Secret($0) } }),
+            keys: UnlockSources(passphrase: { () throws(CredentialError) in passphrase.map { Secret($0) } }),
             cryptography: cryptography, random: CountingRandom(), clock: SystemClock(),
             cost: EncryptedFileFixture.cheap, report: { _ in })
         try store.write(Array("a secret".utf8), for: item("0123456789abcdef"), label: "credmgr: tasks ada")
@@ -30,7 +30,7 @@ import Testing
         func store() -> EncryptedFileStore {
             EncryptedFileStore(
                 dataHome: fixture.folder.path,
-                keys: KeySources(passphrase: { () throws(CredentialError) in nil }), cryptography: keys,
+                keys: UnlockSources(passphrase: { () throws(CredentialError) in nil }), cryptography: keys,
                 random: SystemRandom(), clock: SystemClock(), cost: EncryptedFileFixture.cheap, report: { _ in })
         }
         for secret in ["one", "two"] {

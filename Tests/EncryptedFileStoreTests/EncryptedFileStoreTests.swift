@@ -182,7 +182,7 @@ import Testing
         try fixture.store().setKey(.passphrase(Secret("right")), of: .standard)
         let events = Mutex<[String]>([])
         let answers = Mutex(["wrong", "right"])
-        var sources = KeySources(
+        var sources = UnlockSources(
             passphrase: { () throws(CredentialError) in nil },
             ask: { prompt throws(CredentialError) in
                 events.withLock { $0.append(prompt.description) }
@@ -210,7 +210,7 @@ import Testing
         func store(answers: [String]) -> EncryptedFileStore {
             EncryptedFileStore(
                 dataHome: fixture.folder.path,
-                keys: KeySources(
+                keys: UnlockSources(
                     passphrase: { () throws(CredentialError) in nil },
                     ask: { prompt throws(CredentialError) in
                         asked.withLock { asked in
@@ -313,13 +313,13 @@ import Testing
     }
 
     @Test func `the description of the protection names the method that opens the store`() throws {
-        let keyFile = StoreProtection(slots: [.keyFile])
+        let keyFile = ProtectionSummary(slots: [.keyFile])
         #expect(keyFile.summary == "encrypted with the key file credmgr/file-store.key")
         #expect(keyFile.doesNotProtectAgainst.description.contains("both files"))
-        let passphrase = StoreProtection(slots: [.passphrase(.standard)])
+        let passphrase = ProtectionSummary(slots: [.passphrase(.standard)])
         #expect(passphrase.summary == "encrypted with a passphrase")
         #expect(
-            StoreProtection(slots: [.passphrase(.standard), .keyFile]).doesNotProtectAgainst
+            ProtectionSummary(slots: [.passphrase(.standard), .keyFile]).doesNotProtectAgainst
                 == keyFile.doesNotProtectAgainst)
         let fixture = try fixture.get()
         #expect(try fixture.store().protection(of: .standard) == nil)

@@ -65,7 +65,7 @@ import Testing
         try home.run(["token", "--force-refresh"])
         let removed = try home.run(["types", "remove", "Work"])
         #expect(removed.standardError.contains("is registered no more"))
-        let gone = try #require(type["registration_client_uri"]?.string.flatMap(WebAddress.init))
+        let gone = try #require(type["registration_client_uri"]?.string.flatMap(URI.init))
         #expect(try LoopbackClient().send("GET", gone.description).status >= 400)
     }
 

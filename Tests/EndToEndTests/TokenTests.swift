@@ -12,7 +12,7 @@ import Testing
         #expect(tenant.provider.secrets.contains(token))
         let json = try home.json(["token", "--format", "json"])
         let expiresOn = try #require(json.object?["expires_on"]?.integer)
-        let expiresAt = Instant(epochSeconds: expiresOn).rfc3339
+        let expiresAt = Timestamp(epochSeconds: expiresOn).rfc3339
         #expect(json.object?["access_token"]?.string == token)
         #expect(json.object?["token_type"]?.string == "Bearer")
         #expect(json.object?["expires_at"]?.string == expiresAt)
@@ -69,7 +69,7 @@ import Testing
         #expect(account["store"]?.string == "file")
         #expect(account["policies"] == ["b2c_1_sign_in"])
         #expect(
-            account["expires_on"]?.integer.map { Instant(epochSeconds: $0).rfc3339 }
+            account["expires_on"]?.integer.map { Timestamp(epochSeconds: $0).rfc3339 }
                 == account["expires_at"]?.string)
         #expect(account["refresh_expires_at"]?.string?.hasSuffix("Z") == true)
         let table = try home.run(["accounts"]).standardOutput

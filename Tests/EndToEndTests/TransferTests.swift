@@ -26,7 +26,7 @@ import Testing
     /// The one refresh token in an exported file.
     private func refreshToken(_ file: String) throws -> String {
         let document = try #require(try JSONValue.parse(Array(Data(contentsOf: URL(fileURLWithPath: file)))).object)
-        let archive = try SealedArchive.open(document, passphrase: Secret("correct horse"), LibCryptography())
+        let archive = try EncryptedExport.open(document, passphrase: Secret("correct horse"), LibCryptography())
         return try #require(archive.accounts.first?.tokenSet.grants.values.first?.refreshToken).reveal()
     }
 
@@ -171,7 +171,7 @@ import Testing
             }
         }
         #expect(provider.forms.isEmpty)
-        let host = try #require(WebAddress(provider.base)?.host)
+        let host = try #require(URI(provider.base)?.host)
         try home.run(["accounts", "import", try cache(host)])
         #expect(provider.forms.last?["refresh_token"] == "of-this-cloud")
     }

@@ -10,9 +10,9 @@ import Testing
     private let group = KeychainGroup.standard
     private var ports: MachinePorts { machine.process() }
 
-    private func place(_ variables: [String: String] = [:]) -> FastPlace {
+    private func place(_ variables: [String: String] = [:]) -> FastPathEnvironment {
         let ports = ports
-        return FastPlace(
+        return FastPathEnvironment(
             dataHome: ports.dataHome, typeFolders: ports.typeFolders, configurationFile: ports.configurationFile,
             variable: { variables[$0] }, tokenCache: ports.tokenCache, fileStates: ports.fileStates,
             clock: ports.clock)
@@ -20,22 +20,22 @@ import Testing
 
     /// Keeps a token of 600 seconds and the memo of a call that found it.
     private func keep(
-        _ words: TokenWords, policy: String = "", gitUsername: String? = nil, _ variables: [String: String] = [:]
+        _ words: CallSignature, policy: String = "", gitUsername: String? = nil, _ variables: [String: String] = [:]
     ) {
         let now = machine.clock.now
         let account = Account(
             id: "0123456789abcdef", type: "Tasks", adapter: "memory",
-            registration: Registration(provider: "p", clientID: "c"), subject: "s", store: .file, now: now)
+            registration: ClientIdentity(provider: "p", clientID: "c"), subject: "s", store: .file, now: now)
         machine.setRecord(AccountRecord(group: group, account: account), of: account.id)
         let token = AccessToken(
             key: TokenRequestKey(policy: policy, scope: ["read"]), token: Secret("cached"), tokenType: "Bearer",
             issuedAt: now, expiresAt: now.adding(600), scope: ["read"])
         TokenCache(ports.tokenCache, files: ports.fileStates, dataFolder: ports.dataHome)
             .keep(token, of: "0123456789abcdef", in: group, now: now)
-        TokenMemo(
+        ResolvedCall(
             key: TokenCache.text(of: token.key), group: group.name,
             account: ("0123456789abcdef", "Tasks", "ada@example.com"), policy: policy, gitUsername: gitUsername
-        ).keep(for: words, FileTies(["/memory/config.json"], ports.fileStates), in: place(variables))
+        ).keep(for: words, CacheValidators(["/memory/config.json"], ports.fileStates), in: place(variables))
     }
 
     private func answer(
@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test func `the same words find the token again, from options as from the environment`() {
-        keep(TokenWords(type: "Tasks"))
+        keep(CallSignature(type: "Tasks"))
         #expect(answer(["token", "--type", "Tasks"]) == "cached\n")
         #expect(answer(["token"], ["CREDMGR_TYPE": "Tasks"]) == "cached\n")
         #expect(answer(["token", "--type=Tasks", "--format=header"]) == "Authorization: Bearer cached\n")
@@ -63,12 +63,12 @@ import Testing
         ["token", "--type", "Tasks", "--audience", "a"],
     ])
     func `other words find nothing`(words: [String]) {
-        keep(TokenWords(type: "Tasks"))
+        keep(CallSignature(type: "Tasks"))
         #expect(answer(words) == nil)
     }
 
     @Test func `a token that is not fresh enough is left to the slower path`() {
-        keep(TokenWords(type: "Tasks"))
+        keep(CallSignature(type: "Tasks"))
         #expect(answer(["token", "--type", "Tasks", "--min-valid", "600"]) == "cached\n")
         machine.clock.pass(1)
         #expect(answer(["token", "--type", "Tasks", "--min-valid", "600"]) == nil)
@@ -79,7 +79,7 @@ import Testing
     }
 
     @Test func `nothing is told once a file has changed that it was concluded from`() {
-        keep(TokenWords(type: "Tasks"))
+        keep(CallSignature(type: "Tasks"))
         machine.setRecord(nil, of: "somebody")
         #expect(answer(["token", "--type", "Tasks"]) == nil)
     }
@@ -103,7 +103,7 @@ import Testing
     private static let message = "protocol=https\nhost=git.example.com\n\n"
 
     @Test func `git is answered by user name and password, or by a bearer`() {
-        let words = TokenWords(asker: .git(message: Array(Self.message.utf8)))
+        let words = CallSignature(asker: .git(message: Array(Self.message.utf8)))
         let end = machine.clock.now.adding(600).epochSeconds
         keep(words, gitUsername: "oauth2")
         #expect(
@@ -117,7 +117,7 @@ import Testing
     }
 
     @Test func `git messages are distinguished to the last byte, and from other callers' input`() {
-        keep(TokenWords(asker: .git(message: Array(Self.message.utf8))), gitUsername: "oauth2")
+        keep(CallSignature(asker: .git(message: Array(Self.message.utf8))), gitUsername: "oauth2")
         for message in [
             nil, "", "protocol=https\nhost=git.example.com\n", Self.message + "\n",
             "protocol=https\nhost=git.example.org\n\n", "protocol=http\nhost=git.example.com\n\n",
@@ -130,14 +130,14 @@ import Testing
         #expect(
             answer(["git-credential", "get"], ["CREDMGR_ACCOUNT": "eve"], message: Self.message) == nil)
         // A message that is not text could be taken for another message that is not text.
-        #expect(TokenWords(asker: .git(message: [0xFF])).memoName(in: place()) == nil)
+        #expect(CallSignature(asker: .git(message: [0xFF])).memoName(in: place()) == nil)
     }
 
     @Test func `kubectl gets an answer only for the content of its variable`() {
         let info =
             #"{"apiVersion":"client.authentication.k8s.io/v1beta1","spec":{"cluster":{"server":"https://a"}}}"#
         let variables = ["KUBERNETES_EXEC_INFO": info]
-        keep(TokenWords(type: "Tasks", asker: .kubectl), variables)
+        keep(CallSignature(type: "Tasks", asker: .kubectl), variables)
         let object = answer(["kubernetes", "--type", "Tasks"], variables)
         #expect(object?.contains(#""apiVersion":"client.authentication.k8s.io/v1beta1""#) == true)
         #expect(object?.contains(#""token":"cached""#) == true)
@@ -151,18 +151,18 @@ import Testing
     }
 
     @Test func `a call that too many files decide has no memo`() throws {
-        let words = TokenWords(type: "Tasks"), name = try #require(words.memoName(in: place()))
+        let words = CallSignature(type: "Tasks"), name = try #require(words.memoName(in: place()))
         for (count, isKept) in [(256, true), (257, false)] {
-            let ties = FileTies((0..<count).map { "/memory/types/\($0).json" }, ports.fileStates)
+            let ties = CacheValidators((0..<count).map { "/memory/types/\($0).json" }, ports.fileStates)
             ports.tokenCache.remove(name)
-            TokenMemo(key: "k", group: "g", account: ("a", "t", nil), policy: "").keep(
+            ResolvedCall(key: "k", group: "g", account: ("a", "t", nil), policy: "").keep(
                 for: words, ties, in: place())
             #expect((ports.tokenCache.read(name) != nil) == isKept)
         }
     }
 
     @Test func `a memo that is cut, or has too much, is none`() throws {
-        let words = TokenWords(type: "Tasks")
+        let words = CallSignature(type: "Tasks")
         keep(words)
         let name = try #require(words.memoName(in: place())), whole = try #require(ports.tokenCache.read(name))
         for length in 0..<whole.count {
@@ -177,18 +177,19 @@ import Testing
 
     /// One that was made of the words of two options could be another call's.
     @Test(arguments: [
-        TokenWords(type: "a\nb"), TokenWords(account: "\n"), TokenWords(group: "g\n"), TokenWords(policy: "p\n"),
-        TokenWords(scope: ["a\nb"]), TokenWords(resource: "https://r\n"), TokenWords(audience: "\na"),
+        CallSignature(type: "a\nb"), CallSignature(account: "\n"), CallSignature(group: "g\n"),
+        CallSignature(policy: "p\n"),
+        CallSignature(scope: ["a\nb"]), CallSignature(resource: "https://r\n"), CallSignature(audience: "\na"),
     ])
-    func `words with a line break have no memo`(words: TokenWords) {
+    func `words with a line break have no memo`(words: CallSignature) {
         #expect(words.memoName(in: place()) == nil)
         keep(words)
         #expect(machine.cached.allSatisfy { if case .memo = $0 { false } else { true } })
     }
 
     @Test func `no two kinds of entry have the same owner`() throws {
-        let text = try #require(TokenWords(type: "Tasks").memoName(in: place()))
-        let names: [CacheEntryName] = [
+        let text = try #require(CallSignature(type: "Tasks").memoName(in: place()))
+        let names: [CacheKey] = [
             text, .token(dataFolder: "d", group: "g", account: "a", key: "k"), .dataKey("d"), .trial,
         ]
         #expect(Set(names.map { $0.owner.prefix { $0 != "\n" } }).count == names.count)

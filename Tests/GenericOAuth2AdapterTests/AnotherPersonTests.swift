@@ -82,7 +82,7 @@ import Testing
 /// The request of our own to the authorization endpoint, beside the browser.
 @Suite struct AuthorizationProbeTests {
     private let fixture: GenericFixture
-    private let page: WebAddress
+    private let page: URI
     private let fields: [String: String]
 
     init() throws {
@@ -93,13 +93,12 @@ import Testing
         (page, fields, _) = try fixture.adapter.begin(request, in: fixture.world.context).opened()
     }
 
-    private func probe(_ page: WebAddress, redirectURI: String = "http://127.0.0.1:4711/cb") -> AuthorizationProbe?
-    {
+    private func probe(_ page: URI, redirectURI: String = "http://127.0.0.1:4711/cb") -> AuthorizationProbe? {
         AuthorizationProbe(page, of: fixture.adapter, redirectURI: redirectURI, in: fixture.world.context)
     }
 
-    private func page(adding query: String) throws -> WebAddress {
-        try #require(WebAddress(page.description + "&" + query))
+    private func page(adding query: String) throws -> URI {
+        try #require(URI(page.description + "&" + query))
     }
 
     @Test(arguments: [
@@ -114,7 +113,7 @@ import Testing
         let sent = try #require(transport.requests.first)
         #expect(transport.requests.count == 1 && sent.method == "GET" && sent.headers.isEmpty)
         #expect(sent.timeout == 5 && sent.maximumReplySize == 64 << 10)
-        let own = Dictionary(FormCoding.decode(sent.address.query ?? "") ?? []) { $1 }
+        let own = Dictionary(FormURLEncoding.decode(sent.address.query ?? "") ?? []) { $1 }
         #expect(own["login_hint"] == nil)
         for name in ["state", "nonce", "code_challenge"] {
             #expect(own[name] != fields[name] && own[name]?.utf8.count ?? 0 >= 43, "\(name)")

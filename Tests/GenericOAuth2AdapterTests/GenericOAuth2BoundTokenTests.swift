@@ -18,8 +18,8 @@ import Testing
 
     private static let nonceWanted = Array(#"{"error":"use_dpop_nonce"}"#.utf8)
 
-    private func proof(_ received: ScriptedProvider.Received) throws -> CompactToken {
-        try CompactToken(try #require(received.header("dpop")))
+    private func proof(_ received: ScriptedProvider.Received) throws -> CompactJWT {
+        try CompactJWT(try #require(received.header("dpop")))
     }
 
     private static func reply(_ type: String = "DPoP", _ token: String = "at-1") -> JSONValue {
@@ -147,8 +147,8 @@ import Testing
 
     @Test func `a resource gets the token's hash, and its own nonce`() throws {
         let fixture = try fixture()
-        let prover = try DPoPProver.make(in: fixture.world.context)
-        let address = try #require(WebAddress("https://api.example/things?page=2#x"))
+        let prover = try DPoPKey.make(in: fixture.world.context)
+        let address = try #require(URI("https://api.example/things?page=2#x"))
         for challenge in ["DPoP error=\"use_dpop_nonce\", error_description=\"x\"", nil] {
             fixture.provider.expect("GET", address.description) { _ in
                 HTTPResponse(

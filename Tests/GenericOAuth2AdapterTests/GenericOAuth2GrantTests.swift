@@ -199,7 +199,7 @@ import Testing
         fixture.provider.expect("POST", "https://op.example/token") { received throws(CredentialError) in
             #expect(
                 received.form["client_assertion_type"] == "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
-            let token = try CompactToken(received.form["client_assertion"] ?? "")
+            let token = try CompactJWT(received.form["client_assertion"] ?? "")
             #expect(token.claims["aud"]?.string == "https://op.example/token")
             #expect(token.claims["iss"]?.string == "app")
             #expect(token.claims["sub"]?.string == "app")
@@ -221,7 +221,7 @@ import Testing
             "GET", GenericFixture.discovery,
             GenericFixture.metadata.with(["token_endpoint": "https://foreign.example/token"]))
         fixture.provider.expect("POST", "https://foreign.example/token") { received throws(CredentialError) in
-            let token = try CompactToken(received.form["client_assertion"] ?? "")
+            let token = try CompactJWT(received.form["client_assertion"] ?? "")
             #expect(token.claims["aud"]?.string == GenericFixture.issuer)
             return HTTPResponse(status: 200, body: Array(#"{"access_token":"at"}"#.utf8))
         }
@@ -242,7 +242,7 @@ import Testing
         for _ in 0..<2 {
             fixture.provider.expect("POST", "https://op.example/token") { received throws(CredentialError) in
                 #expect(received.form["grant_type"] == "urn:ietf:params:oauth:grant-type:jwt-bearer")
-                let token = try CompactToken(received.form["assertion"] ?? "")
+                let token = try CompactJWT(received.form["assertion"] ?? "")
                 #expect(token.claims["sub"]?.string == "ada")
                 #expect(token.claims["scope"]?.string == "api")
                 return HTTPResponse(status: 200, body: Array(#"{"access_token":"at"}"#.utf8))
@@ -301,7 +301,7 @@ import Testing
             #expect(received.form["token_type_hint"] == "access_token")
             return HTTPResponse(status: status, body: Array(body.utf8))
         }
-        let revocable = RevocableGrant(grant: tokens.grant, accessTokens: [access])
+        let revocable = RevocationRequest(grant: tokens.grant, accessTokens: [access])
         let outcome = Result { try fixture.adapter.revoke(revocable, of: fixture.type, in: fixture.world.context) }
         switch outcome {
         case .success: #expect(code == nil)

@@ -54,7 +54,7 @@ struct GenericFixture {
     /// Begins a code flow with discovery.
     func begin(
         metadata: JSONValue = metadata
-    ) throws -> (address: WebAddress, fields: [String: String], pending: JSONObject) {
+    ) throws -> (address: URI, fields: [String: String], pending: JSONObject) {
         provider.expect("GET", Self.discovery, metadata)
         return try adapter.begin(request(), in: world.context).opened()
     }

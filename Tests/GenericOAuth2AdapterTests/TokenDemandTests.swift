@@ -28,8 +28,8 @@ import Testing
     private func account(_ type: AccountType) throws -> Account {
         Account(
             id: "0123456789abcdef", type: type.name, adapter: type.adapter,
-            registration: Registration(provider: try adapter.provider(of: type), clientID: type.clientID),
-            subject: "ada", store: .file, now: Instant(epochSeconds: 1))
+            registration: ClientIdentity(provider: try adapter.provider(of: type), clientID: type.clientID),
+            subject: "ada", store: .file, now: Timestamp(epochSeconds: 1))
     }
 
     @Test(arguments: Shape.allCases)

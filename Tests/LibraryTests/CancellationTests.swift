@@ -55,7 +55,7 @@ import Testing
         try await cancel(when: { _ = await iterator.next() }) { [store] in
             try await store.signIn(toType: "Held") { url in
                 let redirect = URLComponents(string: url)?.queryItems?.first { $0.name == "redirect_uri" }?.value
-                port.withLock { $0 = redirect.flatMap(WebAddress.init)?.port }
+                port.withLock { $0 = redirect.flatMap(URI.init)?.port }
                 continuation.yield()
                 // An opener that never returns holds nothing up.
                 try await Task.sleep(for: .seconds(600))
@@ -114,7 +114,7 @@ import Testing
 
     @Test func `requests, and sign-outs that revoke`() async throws {
         let account = try await signIn()
-        let address = try #require(WebAddress(held.base + "/api/slow"))
+        let address = try #require(URI(held.base + "/api/slow"))
         held.hold("/api/slow")
         try await cancel(when: { try await held.reached("/api/slow") }) { [store] in
             try await store.send(HTTPRequest(address: address), as: account)
@@ -139,7 +139,7 @@ import Testing
         let count = held.received.count
         let task = Task { [store, held] in
             withUnsafeCurrentTask { $0?.cancel() }
-            let address = try #require(WebAddress(held.base + "/api/x"))
+            let address = try #require(URI(held.base + "/api/x"))
             for error in [
                 await failure { try await store.token(of: account, forceRefresh: true) },
                 await failure { try await store.send(HTTPRequest(address: address), as: account) },

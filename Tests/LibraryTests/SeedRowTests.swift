@@ -327,7 +327,7 @@ import Testing
             .init(name: "photo", content: .file(path: file)),
         ])
         let reply = try await store.send(
-            HTTPRequest(method: "POST", address: try #require(WebAddress(held.base + "/api/refused")), body: body),
+            HTTPRequest(method: "POST", address: try #require(URI(held.base + "/api/refused")), body: body),
             as: account)
         #expect(reply.status == 200)
         let sent = held.received.filter { $0.path == "/api/refused" }

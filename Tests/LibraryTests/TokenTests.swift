@@ -174,7 +174,7 @@ import Testing
         let world = try LibraryWorld(), store = try world.store()
         let alice = try await world.signIn(store)
         let elsewhere = try HeldProvider()
-        let address = try #require(WebAddress(elsewhere.base + "/tasks"))
+        let address = try #require(URI(elsewhere.base + "/tasks"))
         #expect(await failure { try await store.send(HTTPRequest(address: address), as: alice) }?.code == .denied)
         #expect(elsewhere.received.isEmpty)
         try FileManager.default.createDirectory(
@@ -203,7 +203,7 @@ import Testing
         let content = String(repeating: "0123456789abcdef", count: 3_000)
         let source = world.path + "/source", target = world.path + "/target"
         try content.write(toFile: source, atomically: true, encoding: .utf8)
-        let address = try #require(WebAddress(held.base + "/api/echo"))
+        let address = try #require(URI(held.base + "/api/echo"))
         let seen = Mutex<[TransferProgress]>([])
         let reply = try await store.send(
             HTTPRequest(method: "PUT", address: address, body: .file(path: source)), as: account, toFile: target,
@@ -219,7 +219,7 @@ import Testing
     {
         let (held, world, store, account) = try await signedIn()
         func get(_ path: String) throws -> HTTPRequest {
-            HTTPRequest(address: try #require(WebAddress(held.base + path)))
+            HTTPRequest(address: try #require(URI(held.base + path)))
         }
         #expect(try await store.send(get("/api/refused"), as: account).status == 200)
         let authorizations = held.received.filter { $0.path == "/api/refused" }.map { $0.header("authorization") }
@@ -238,7 +238,7 @@ import Testing
 
     @Test func `a bound token is sent with its proof, and signed for other clients too`() async throws {
         let (held, world, store, account) = try await signedIn { $0.bindsAccessTokens = true }
-        let request = HTTPRequest(method: "POST", address: try #require(WebAddress(held.base + "/api/x?q=1")))
+        let request = HTTPRequest(method: "POST", address: try #require(URI(held.base + "/api/x?q=1")))
         _ = try await store.send(request, as: account)
         let sent = try #require(held.received.last)
         #expect(sent.header("authorization")?.hasPrefix("DPoP at-") == true)
@@ -261,7 +261,7 @@ import Testing
             $0.tokenEndpointAuthMethod = "none"
         }
         let signed = try await store.signed(
-            HTTPRequest(address: try #require(WebAddress(held.base + "/api/x"))), as: account)
+            HTTPRequest(address: try #require(URI(held.base + "/api/x"))), as: account)
         #expect(signed.clientCertificate?.certificateFile == "/nonexistent/certificate.pem")
         #expect(
             signed.headers.contains { $0.name.lowercased() == "authorization" && $0.value.hasPrefix("Bearer at-") })

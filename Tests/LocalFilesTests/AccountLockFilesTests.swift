@@ -20,7 +20,7 @@ import Testing
 
     /// Another process that has taken the lock and holds it until it is killed.
     private func holder() throws -> RunningProgram {
-        var launch = ProgramLaunch("/usr/bin/flock", ["--no-fork", path, "/bin/cat"], environment: [:])
+        var launch = SpawnConfiguration("/usr/bin/flock", ["--no-fork", path, "/bin/cat"], environment: [:])
         launch.standardInput = .pipe
         launch.standardOutput = .pipe
         let program = try launch.start()
@@ -128,7 +128,7 @@ import Testing
 
     @Test func `a child that inherits the descriptor keeps the lock of a released parent`() throws {
         let lock = try locks.lock("a1", in: group, seconds: 1)
-        var launch = ProgramLaunch("/bin/cat", environment: [:])
+        var launch = SpawnConfiguration("/bin/cat", environment: [:])
         launch.standardInput = .pipe
         launch.inherited = [lock.descriptor]
         var child = try launch.start()

@@ -12,7 +12,7 @@ extension AccountRecordFilesTests {
         let format = folder + "/format", records = records
         try FileManager.default.removeItem(atPath: format)
         #expect(try records.groups() == [group])
-        for check in [IndexCheck.none, .ids, .everything] {
+        for check in [IndexVerification.none, .ids, .everything] {
             let error = #expect(throws: CredentialError.self) { try records.index(of: group, check) }
             #expect(error?.code == .storeDamaged && error?.hint == "(umask 077; echo 2 > \(format))")
         }
@@ -34,19 +34,19 @@ extension AccountRecordFilesTests {
     @Test func `a name is found by the index, and only changes of names are written to it`() throws {
         try add(1...3)
         let before = try text("index")
-        try records.update(Self.id(2), in: group) { $0.expiresAt = Instant(epochSeconds: 99) }
+        try records.update(Self.id(2), in: group) { $0.expiresAt = Timestamp(epochSeconds: 99) }
         #expect(try text("index") == before)
         try records.update(Self.id(2), in: group) { $0.label = "mine\tand\nyours\\" }
         let index = try records.index(of: group, .none)
         #expect(index.matches(for: "mine\tand\nyours\\", of: nil).map(\.id) == [Self.id(2)])
         #expect(index.matches(for: "user3@example.com", of: registration).map(\.id) == [Self.id(3)])
         #expect(index.entries(of: registration, subject: "subject\t1\\").map(\.id) == [Self.id(1)])
-        #expect(index.entries(of: Registration(provider: "https://id.example", clientID: "other")).isEmpty)
+        #expect(index.entries(of: ClientIdentity(provider: "https://id.example", clientID: "other")).isEmpty)
         #expect(index.entries.map(\.id) == (1...3).map(Self.id))
         #expect(index.areAll(ofType: "Work") && !index.areAll(ofType: "Wor"))
         #expect(index.chosen(of: registration) == nil)
-        try records.update(Self.id(1), in: group) { $0.chosenAt = Instant(epochSeconds: 5) }
-        try records.update(Self.id(3), in: group) { $0.chosenAt = Instant(epochSeconds: 6) }
+        try records.update(Self.id(1), in: group) { $0.madeDefaultAt = Timestamp(epochSeconds: 5) }
+        try records.update(Self.id(3), in: group) { $0.madeDefaultAt = Timestamp(epochSeconds: 6) }
         #expect(try records.index(of: group, .none).chosen(of: registration)?.id == Self.id(3))
     }
 
@@ -68,7 +68,7 @@ extension AccountRecordFilesTests {
         let whole = try text("index")
         let names = try records.index(of: group, .none).entries
         for (content, check) in [
-            (nil, IndexCheck.none), ("", .none), ("x", .none), (String(whole.prefix(60)), .none),
+            (nil, IndexVerification.none), ("", .none), ("x", .none), (String(whole.prefix(60)), .none),
             (whole + "+\tgarbage\n", .none), (whole + "-\t\(Self.id(4))\n", .ids),
             (whole + "+\t00000000000000ff\tWork\tp\tc\ts\tu\t\t\t\n", .ids),
             (whole.replacingOccurrences(of: "user3@", with: "userX@"), .everything),
@@ -158,15 +158,15 @@ extension AccountRecordFilesTests {
     @Test func `it tells whether it is of some accounts, by each of their names`() {
         var odd = account(1)
         (odd.username, odd.displayName, odd.label) = ("a\tb\\", "c\nd", "\\t")
-        odd.chosenAt = Instant(epochSeconds: 7)
+        odd.madeDefaultAt = Timestamp(epochSeconds: 7)
         let accounts = [odd, account(2)], index = AccountIndex(accounts)
         #expect(index.isOf(accounts) && AccountIndex().isOf([]))
         #expect(!index.isOf([odd]) && !index.isOf(accounts.reversed()) && !index.isOf(accounts + [account(3)]))
         let changes: [(inout Account) -> Void] = [
-            { $0.type += "x" }, { $0.registration = Registration(provider: "p", clientID: "c") },
+            { $0.type += "x" }, { $0.registration = ClientIdentity(provider: "p", clientID: "c") },
             { $0.subject += "x" },
             { $0.username = "a\tb" }, { $0.displayName = "cnd" }, { $0.label = "\t" }, { $0.label = nil },
-            { $0.chosenAt = nil }, { $0.chosenAt = Instant(epochSeconds: 70) },
+            { $0.madeDefaultAt = nil }, { $0.madeDefaultAt = Timestamp(epochSeconds: 70) },
         ]
         for (number, change) in changes.enumerated() {
             var other = odd
@@ -197,13 +197,13 @@ extension AccountRecordFilesTests {
     @Test func `looking for few accounts of a registration finds the first ones, whatever stands between them`()
         throws
     {
-        let other = Registration(provider: "https://id.example", clientID: "cc")
-        func index(_ registrations: [Registration], unreadable: [String] = []) -> AccountIndex {
+        let other = ClientIdentity(provider: "https://id.example", clientID: "cc")
+        func index(_ registrations: [ClientIdentity], unreadable: [String] = []) -> AccountIndex {
             AccountIndex(
                 registrations.enumerated().map { number, registration in
                     var account = account(1 + number)
                     account.registration = registration
-                    account.chosenAt = number == 2 ? Instant(epochSeconds: 5) : nil
+                    account.madeDefaultAt = number == 2 ? Timestamp(epochSeconds: 5) : nil
                     return account
                 }, unreadable: unreadable)
         }
@@ -258,7 +258,7 @@ extension AccountRecordFilesTests {
         let lost = folder + "/accounts/" + Self.id(1), elsewhere = folder + "/elsewhere"
         try FileManager.default.moveItem(atPath: lost, toPath: elsewhere)
         // A reader that makes the index again does not forget the name.
-        for check in [IndexCheck.none, .ids, .everything, .none] { _ = try records.index(of: group, check) }
+        for check in [IndexVerification.none, .ids, .everything, .none] { _ = try records.index(of: group, check) }
         let index = try records.index(of: group, .none)
         #expect(index.unreadable == [Self.id(1)])
         #expect(index.entries.map(\.id) == [Self.id(2)])

@@ -8,11 +8,11 @@ extension AccountRecordFilesTests {
     // MARK: Who is meant where a record cannot be read
 
     private func choose(
-        _ name: String?, of registration: Registration?, in groups: [KeychainGroup]? = nil
+        _ name: String?, of registration: ClientIdentity?, in groups: [KeychainGroup]? = nil
     ) throws(CredentialError) -> String {
         try AccountSelection.choose(
             among: .init(in: groups ?? [group], of: registration, place: "any type", login: "credmgr login"),
-            wish: name.map { AccountSelection.Wish($0, rule: .option) }, records
+            query: name.map { AccountSelection.AccountQuery($0, rule: .option) }, records
         ).account.id
     }
 
@@ -23,14 +23,14 @@ extension AccountRecordFilesTests {
         try add(1...3)
         try records.update(Self.id(1), in: group) { $0.label = "both" }
         try records.update(Self.id(2), in: group) { $0.label = "both" }
-        try records.update(Self.id(2), in: group) { $0.chosenAt = Instant(epochSeconds: 5) }
-        try records.update(Self.id(1), in: group) { $0.chosenAt = Instant(epochSeconds: 6) }
+        try records.update(Self.id(2), in: group) { $0.madeDefaultAt = Timestamp(epochSeconds: 5) }
+        try records.update(Self.id(1), in: group) { $0.madeDefaultAt = Timestamp(epochSeconds: 6) }
         if isMissing {
             try FileManager.default.removeItem(atPath: folder + "/accounts/" + Self.id(1))
         } else {
             try write(#"{"version":1,"gro"#, to: "accounts/" + Self.id(1))
         }
-        for check in [nil, IndexCheck.everything, IndexCheck.ids, IndexCheck.none] {
+        for check in [nil, IndexVerification.everything, IndexVerification.ids, IndexVerification.none] {
             if let check { _ = try records.index(of: group, check) }
             for registration in [registration, nil] {
                 let place: Comment = "\(check.map { "\($0)" } ?? "as it was"), \(registration as Any)"
@@ -51,7 +51,7 @@ extension AccountRecordFilesTests {
         let index = try records.index(of: group, .none)
         #expect(index.unreadable == [Self.id(1)] && index.unreadableEntries.map(\.label) == ["both"])
         #expect(index.defaultEntry(of: registration)?.id == Self.id(1))
-        let other = Registration(provider: "https://id.example", clientID: "other")
+        let other = ClientIdentity(provider: "https://id.example", clientID: "other")
         #expect(index.withUnreadable.count(of: other) == 0 && index.withUnreadable.unreadable.isEmpty)
         // Nor is a name forgotten where much is written.
         for round in 0..<400 {
@@ -93,7 +93,7 @@ extension AccountRecordFilesTests {
         guard case .done = try records.remove(Self.id(1), in: group, expecting: record.generation) else {
             return #expect(Bool(false), "the record was not removed")
         }
-        for check in [IndexCheck.none, .ids, .everything] {
+        for check in [IndexVerification.none, .ids, .everything] {
             let index = try records.index(of: group, check)
             #expect(index.ids == [Self.id(2)] && index.unreadable.isEmpty)
         }

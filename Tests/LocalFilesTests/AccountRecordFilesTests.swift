@@ -9,7 +9,7 @@ import Testing
 @Suite struct AccountRecordFilesTests {
     let temporary: TemporaryFolder
     let group = KeychainGroup.standard
-    let registration = Registration(provider: "https://id.example", clientID: "c")
+    let registration = ClientIdentity(provider: "https://id.example", clientID: "c")
 
     init() throws { temporary = try TemporaryFolder() }
 
@@ -26,7 +26,7 @@ import Testing
     func account(_ number: Int) -> Account {
         var account = Account(
             id: Self.id(number), type: "Work", adapter: "oauth2", registration: registration,
-            subject: "subject\t\(number)\\", store: .file, now: Instant(epochSeconds: Int64(number)))
+            subject: "subject\t\(number)\\", store: .file, now: Timestamp(epochSeconds: Int64(number)))
         account.username = "user\(number)@example.com"
         return account
     }
@@ -101,7 +101,7 @@ import Testing
             }
         }
         let end = try #require(try records.read(Self.id(1), in: group))
-        #expect(end.generation == 81 && end.account.updatedAt == Instant(epochSeconds: 81))
+        #expect(end.generation == 81 && end.account.updatedAt == Timestamp(epochSeconds: 81))
     }
 
     @Test(arguments: ["", "{", "{}\n", #"{"version":1}"# + "\n", "not JSON\n"])
@@ -145,7 +145,7 @@ import Testing
         let newer = index.replacingOccurrences(of: "credmgr-index 3 ", with: "credmgr-index 4 ")
         #expect(newer != index)
         try write(newer, to: "index")
-        for check in [IndexCheck.none, .ids, .everything] {
+        for check in [IndexVerification.none, .ids, .everything] {
             let error = #expect(throws: CredentialError.self) { try records.index(of: group, check) }
             #expect(error?.code == .unsupported && error?.hint == "upgrade credmgr")
         }

@@ -20,7 +20,7 @@ import Testing
 
     private func event(_ number: Int, in group: KeychainGroup = .standard, reason: String? = nil) -> AccountEvent {
         AccountEvent(
-            kind: .tokenRefreshed, time: Instant(epochSeconds: 1_700_000_000), group: group, type: "T",
+            kind: .tokenRefreshed, time: Timestamp(epochSeconds: 1_700_000_000), group: group, type: "T",
             account: "a\(number)", policy: "p", reason: reason)
     }
 
@@ -28,7 +28,7 @@ import Testing
         log.append(event(1))
         log.append(
             AccountEvent(
-                kind: .loginFailed, time: Instant(epochSeconds: 0), group: .standard, type: nil, account: nil,
+                kind: .loginFailed, time: Timestamp(epochSeconds: 0), group: .standard, type: nil, account: nil,
                 reason: "two\nlines"))
         #expect(
             try String(contentsOfFile: path, encoding: .utf8) == """
@@ -42,7 +42,7 @@ import Testing
 
     @Test func `a reader gets the events after its start, complete and in order`() throws {
         log.append(event(0))
-        let reader = try EventReader(folders, group: .standard)
+        let reader = try EventTailer(folders, group: .standard)
         #expect(try reader.next(timeout: 0) == nil)
         for number in 1...3 { log.append(event(number)) }
         for number in 1...3 { #expect(try reader.next(timeout: 5000) == event(number)) }
@@ -50,7 +50,7 @@ import Testing
     }
 
     @Test func `a waiting reader wakes for a line of another process and passes over nonsense`() throws {
-        let reader = try EventReader(folders)
+        let reader = try EventTailer(folders)
         log.append(event(1))
         #expect(try reader.next(timeout: 5000) == event(1))
         let line =
@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test func `a cut line takes no other event with it`() throws {
-        let reader = try EventReader(folders, group: .standard)
+        let reader = try EventTailer(folders, group: .standard)
         log.append(event(1))
         #expect(try reader.next(timeout: 5000) == event(1))
         let file = try #require(FileHandle(forWritingAtPath: path))
@@ -73,7 +73,7 @@ import Testing
         try file.write(contentsOf: Data(#"{"event":"token.refr"#.utf8))
         #expect(try reader.next(timeout: 0) == nil)
         // One that begins behind the cut is told the same.
-        let late = try EventReader(folders, group: .standard)
+        let late = try EventTailer(folders, group: .standard)
         for number in 2...3 {
             log.append(event(number))
             for reader in [reader, late] { #expect(try reader.next(timeout: 5000) == event(number)) }
@@ -82,7 +82,7 @@ import Testing
     }
 
     @Test func `a reader of all groups sees groups that appear later`() throws {
-        let reader = try EventReader(folders)
+        let reader = try EventTailer(folders)
         let work = try KeychainGroup("work")
         log.append(event(1, in: work))
         #expect(try reader.next(timeout: 5000) == event(1, in: work))
@@ -91,7 +91,7 @@ import Testing
     }
 
     @Test func `a full log is put away and a reader misses nothing`() throws {
-        let reader = try EventReader(folders, group: .standard)
+        let reader = try EventTailer(folders, group: .standard)
         let padding = String(repeating: "x", count: 1000)
         for number in 1...600 {
             log.append(event(number, reason: padding))
@@ -110,7 +110,7 @@ import Testing
     }
 
     @Test func `many writers lose no line, also while the log is put away`() throws {
-        let reader = try EventReader(folders, group: .standard)
+        let reader = try EventTailer(folders, group: .standard)
         let padding = String(repeating: "x", count: 900)
         // Less than two logs full, so that none is put away twice before it is read.
         DispatchQueue.concurrentPerform(iterations: 8) { writer in
@@ -165,7 +165,7 @@ import Testing
         "9999-12-31T23:59:59Z",
     ])
     func `times are read as they are written`(text: String) {
-        #expect(Instant(rfc3339: text)?.rfc3339 == text)
+        #expect(Timestamp(rfc3339: text)?.rfc3339 == text)
     }
 
     @Test(arguments: [
@@ -174,6 +174,6 @@ import Testing
         "+023-11-14T22:13:20Z", "２023-11-14T22:13:2Z",
     ])
     func `an invalid time is refused`(text: String) {
-        #expect(Instant(rfc3339: text) == nil)
+        #expect(Timestamp(rfc3339: text) == nil)
     }
 }

@@ -52,7 +52,7 @@ import Testing
         let own = try #require(ProcessMark.own)
         #expect(try Data(contentsOf: URL(fileURLWithPath: path)).prefix(own.bytes.count) == Data(own.bytes))
 
-        var launch = ProgramLaunch("/bin/cat", [], environment: [:])
+        var launch = SpawnConfiguration("/bin/cat", [], environment: [:])
         launch.standardInput = .pipe
         let other = try launch.start()
         let mark = try #require(ProcessMark(of: other.process))
@@ -90,7 +90,7 @@ import Testing
         let folders = GroupFolders(dataHome: temporary.path)
         let journal = JournalFiles(folders), group = KeychainGroup.standard
         try folders.create(of: group).write(Array("1\n".utf8), to: "format")
-        var launch = ProgramLaunch("/bin/cat", [], environment: [:])
+        var launch = SpawnConfiguration("/bin/cat", [], environment: [:])
         launch.standardInput = .pipe
         let other = try launch.start()
         let mark = try #require(ProcessMark(of: other.process))

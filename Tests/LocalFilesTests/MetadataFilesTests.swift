@@ -9,13 +9,13 @@ import Testing
 @Suite struct MetadataFilesTests {
     private static let address = "https://op.example/.well-known/openid-configuration"
 
-    private static var document: PublishedDocument {
+    private static var document: ProviderDocument {
         let content: JSONValue = ["issuer": "https://op.example", "keys": [1, "ü", .null]]
-        var document = PublishedDocument(
+        var document = ProviderDocument(
             document: content.object ?? JSONObject(),
-            fetchedAt: Instant(epochSeconds: 1_700_000_000), lifetime: 3_600, entityTag: "\"v1\"",
+            fetchedAt: Timestamp(epochSeconds: 1_700_000_000), lifetime: 3_600, entityTag: "\"v1\"",
             lastModified: "Tue, 14 Nov 2023 22:13:20 GMT")
-        document.soughtAt = Instant(epochSeconds: 1_700_000_060)
+        document.soughtAt = Timestamp(epochSeconds: 1_700_000_060)
         return document
     }
 

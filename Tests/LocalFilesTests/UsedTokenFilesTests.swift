@@ -8,7 +8,7 @@ import Testing
 /// The used refresh tokens of a machine, on a real disk.
 @Suite struct UsedTokenFilesTests {
     private let temporary: TemporaryFolder
-    private let clock = MemoryClock(Instant(epochSeconds: 1_700_000_000))
+    private let clock = MemoryClock(Timestamp(epochSeconds: 1_700_000_000))
 
     init() throws { temporary = try TemporaryFolder() }
 

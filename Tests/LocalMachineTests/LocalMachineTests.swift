@@ -111,7 +111,7 @@ import Testing
     // MARK: A plugin
 
     private func begin(_ machine: LocalMachine) throws {
-        let services = AccountServices(machine.ports, AccountPolicy(), ProductConfiguration())
+        let services = AccountServices(machine.ports, AccountPolicy(), Configuration())
         let type = AccountType(name: "Test", adapter: "canned", clientID: "client")
         let adapter = try machine.ports.adapters.adapter(of: type)
         _ = try adapter.begin(

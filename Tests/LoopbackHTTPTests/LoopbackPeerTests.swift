@@ -31,7 +31,7 @@ import Testing
     }
 
     private func listen(
-        _ peers: RedirectPeers = .sameUser, stranger: @escaping @Sendable (UInt32?) -> Void = { _ in }
+        _ peers: AllowedRedirectPeers = .sameUser, stranger: @escaping @Sendable (UInt32?) -> Void = { _ in }
     ) throws -> RedirectListener {
         try RedirectListener(path: "/back", peers: peers, random: SystemRandom(), stranger: stranger)
     }
@@ -72,8 +72,8 @@ import Testing
         #expect(try wait.value() == mine)
     }
 
-    @Test(arguments: [RedirectPeers.user(65534), .any])
-    func `The configuration lets another user in`(peers: RedirectPeers) throws {
+    @Test(arguments: [AllowedRedirectPeers.user(65534), .any])
+    func `The configuration lets another user in`(peers: AllowedRedirectPeers) throws {
         let listener = try listen(peers)
         let wait = waiting(listener)
         let url = listener.redirectURI + "?state=right&code=x"
@@ -84,11 +84,11 @@ import Testing
 
 @Suite struct `The word of redirect_peers` {
     @Test func `selects the accepted users`() throws {
-        let same = try #require(RedirectPeers(word: "same-user")),
-            other = try #require(RedirectPeers(word: "uid:7"))
-        let any = try #require(RedirectPeers(word: "any"))
+        let same = try #require(AllowedRedirectPeers(word: "same-user")),
+            other = try #require(AllowedRedirectPeers(word: "uid:7"))
+        let any = try #require(AllowedRedirectPeers(word: "any"))
         for (peers, owners) in [(same, [1000, 0]), (other, [1000, 0, 7]), (any, [1000, 0, 7, 8])]
-            as [(RedirectPeers, [UInt32])]
+            as [(AllowedRedirectPeers, [UInt32])]
         {
             for owner in [1000, 0, 7, 8] as [UInt32] {
                 #expect(peers.accept(owner, user: 1000) == owners.contains(owner))
@@ -96,7 +96,7 @@ import Testing
             #expect(peers.accept(nil, user: 1000) == (peers == .any))
         }
         for word in ["", "uid:", "uid:-1", "uid:x", "everybody", "ANY"] {
-            #expect(RedirectPeers(word: word) == nil)
+            #expect(AllowedRedirectPeers(word: word) == nil)
         }
     }
 }

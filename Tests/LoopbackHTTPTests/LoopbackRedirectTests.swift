@@ -17,7 +17,7 @@ import Testing
     private func wait(_ listener: RedirectListener, formPostOrigins: [String] = []) -> Background<String> {
         Background {
             let url = try listener.wait(seconds: 60, formPostOrigins: formPostOrigins) {
-                FormFields(query: WebAddress($0)?.query)["state"] == "right"
+                FormFields(query: URI($0)?.query)["state"] == "right"
             }
             listener.show(title: "ada <a@b> is signed in", text: "Nothing & all")
             return url
@@ -25,7 +25,7 @@ import Testing
     }
 
     private func port(_ listener: RedirectListener) throws -> UInt16 {
-        try #require(WebAddress(listener.redirectURI)?.port)
+        try #require(URI(listener.redirectURI)?.port)
     }
 
     /// The hosts of redirect URIs that are listened at.

@@ -21,7 +21,7 @@ import Testing
         let own: [AccountType.Endpoint: String] = [
             .authorization: Self.issuer + "/authorize", .token: Self.issuer + "/token",
         ]
-        metadata.endpoints = own.merging(endpoints) { $1 }.compactMapValues(WebAddress.init)
+        metadata.endpoints = own.merging(endpoints) { $1 }.compactMapValues(URI.init)
         try type.checkAuthor(of: metadata)
     }
 
@@ -101,6 +101,6 @@ import Testing
         ("example.com", false), ("127.0.0.0.1", false), ("127..1", false), ("099.1", false),
     ])
     func `the loopback is known in every form`(host: String, expected: Bool) throws {
-        #expect(try #require(WebAddress("https://\(host)/")).isLoopback == expected)
+        #expect(try #require(URI("https://\(host)/")).isLoopback == expected)
     }
 }

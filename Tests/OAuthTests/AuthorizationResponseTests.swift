@@ -115,18 +115,18 @@ import Testing
         let response = try AuthorizationResponse.parse(text, redirectURI: Self.loopback)
         #expect(
             response.error
-                == ProviderError(
+                == OAuthError(
                     code: "access_denied", description: "AADB2C90118: The user\r\nCorrelation ID: 1\r\n",
                     uri: "https://x"))
         let refusal = #expect(throws: CredentialError.self) {
             _ = try response.checkedCode(state: "s", issuer: nil, requiresIssuer: false) {
-                RefusalMapping.error($0, in: .authorize, type: "T")
+                OAuthErrorMapping.error($0, in: .authorize, type: "T")
             }
         }
         #expect(refusal?.code == .denied)
         let stray = #expect(throws: CredentialError.self) {
             _ = try response.checkedCode(state: "other", issuer: nil, requiresIssuer: false) {
-                RefusalMapping.error($0, in: .authorize, type: "T")
+                OAuthErrorMapping.error($0, in: .authorize, type: "T")
             }
         }
         #expect(stray?.code == .validationFailed)
@@ -143,7 +143,7 @@ import Testing
         let response = try AuthorizationResponse.parse(text, redirectURI: Self.loopback)
         let error = #expect(throws: CredentialError.self) {
             _ = try response.checkedCode(state: "s", issuer: nil, requiresIssuer: false) {
-                RefusalMapping.error($0, in: .authorize, type: "T")
+                OAuthErrorMapping.error($0, in: .authorize, type: "T")
             }
         }
         #expect(response.error?.code == "access_denied" && error?.code == .denied)
@@ -163,7 +163,7 @@ import Testing
                 Self.loopback + "?state=s&" + parameters, redirectURI: Self.loopback)
             return #expect(throws: CredentialError.self) {
                 _ = try response.checkedCode(state: "s", issuer: "https://good", requiresIssuer: true) {
-                    RefusalMapping.error($0, in: .authorize, type: "T")
+                    OAuthErrorMapping.error($0, in: .authorize, type: "T")
                 }
             }
         }

@@ -26,15 +26,15 @@ import Testing
         let file = root.appendingPathComponent("docs/templates/client-metadata.json")
         let object = try #require(try JSONValue.parse(Array(try Data(contentsOf: file))).object)
         let place = try #require(object["client_id"]?.string)
-        #expect(ClientDocument.isAddress(place))
-        let document = try ClientDocument(object, at: place)
+        #expect(ClientIDMetadataDocument.isAddress(place))
+        let document = try ClientIDMetadataDocument(object, at: place)
         #expect(document.loopbackRedirect == "http://127.0.0.1:43117/callback")
     }
 
     @Test func `answers at a listed redirect, with a fixed port first`() throws {
-        let both = try ClientDocument(try #require(Self.document().object), at: Self.url)
+        let both = try ClientIDMetadataDocument(try #require(Self.document().object), at: Self.url)
         #expect(both.loopbackRedirect == "http://localhost:1/a")
-        let none = try ClientDocument(
+        let none = try ClientIDMetadataDocument(
             try #require(Self.document(["redirect_uris": ["https://tools.example/back"]]).object), at: Self.url)
         #expect(none.loopbackRedirect == nil)
     }
@@ -47,14 +47,18 @@ import Testing
         ] as [JSONValue])
     func `a document that no provider takes is refused`(changes: JSONValue) throws {
         world.provider.expect("GET", Self.url, Self.document(changes))
-        let error = #expect(throws: CredentialError.self) { try ClientDocument.fetch(Self.url, in: world.context) }
+        let error = #expect(throws: CredentialError.self) {
+            try ClientIDMetadataDocument.fetch(Self.url, in: world.context)
+        }
         #expect(error?.code == .configuration)
     }
 
     @Test(arguments: [404, 302, 204])
     func `a document that is not there is told`(status: Int) throws {
         world.provider.expect("GET", Self.url) { _ in HTTPResponse(status: status) }
-        let error = #expect(throws: CredentialError.self) { try ClientDocument.fetch(Self.url, in: world.context) }
+        let error = #expect(throws: CredentialError.self) {
+            try ClientIDMetadataDocument.fetch(Self.url, in: world.context)
+        }
         #expect(error?.code == .configuration)
     }
 
@@ -62,7 +66,7 @@ import Testing
         world.provider.expect("GET", Self.url) { _ throws(CredentialError) in
             throw CredentialError(.temporary, "no route")
         }
-        let document = try ClientDocument.fetch(Self.url, in: world.context)
+        let document = try ClientIDMetadataDocument.fetch(Self.url, in: world.context)
         #expect(document == nil)
     }
 }

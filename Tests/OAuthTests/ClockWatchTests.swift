@@ -5,7 +5,7 @@ import Testing
 /// This machine's clock against those of the servers that answer.
 @Suite struct ClockWatchTests {
     /// 2023-11-14 22:13:20.
-    private let date = Instant(epochSeconds: 1_700_000_000)
+    private let date = Timestamp(epochSeconds: 1_700_000_000)
     private let text = "Tue, 14 Nov 2023 22:13:20 GMT"
 
     private func response(_ headers: (name: String, value: String)...) -> HTTPResponse {

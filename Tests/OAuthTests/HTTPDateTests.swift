@@ -4,8 +4,8 @@ import Testing
 
 @Suite struct HTTPDateTests {
     @Test func `the date of a reply is read`() {
-        #expect(Instant(httpDate: "Sun, 06 Nov 1994 08:49:37 GMT")?.epochSeconds == 784_111_777)
-        #expect(Instant(httpDate: "Sat, 21 Nov 2026 01:02:03 GMT")?.rfc3339 == "2026-11-21T01:02:03Z")
+        #expect(Timestamp(httpDate: "Sun, 06 Nov 1994 08:49:37 GMT")?.epochSeconds == 784_111_777)
+        #expect(Timestamp(httpDate: "Sat, 21 Nov 2026 01:02:03 GMT")?.rfc3339 == "2026-11-21T01:02:03Z")
     }
 
     @Test(arguments: [
@@ -14,6 +14,6 @@ import Testing
         "Sun, 06 Nov 1994 08:49:37 GMT ",
     ])
     func `other dates are none`(text: String) {
-        #expect(Instant(httpDate: text) == nil)
+        #expect(Timestamp(httpDate: text) == nil)
     }
 }

@@ -7,7 +7,7 @@ import Testing
 /// A provider's signing keys and a token made of parts that a test may spoil.
 private struct Minter {
     static let cryptography = LibCryptography()
-    static let now = Instant(epochSeconds: 1_700_000_000)
+    static let now = Timestamp(epochSeconds: 1_700_000_000)
 
     let keys: [SignatureAlgorithm: (privateKey: Secret, publicJWK: JSONObject)]
 
@@ -44,16 +44,16 @@ private struct Minter {
         return input + "." + Base64URL.encode(signature)
     }
 
-    var keySet: KeySet {
+    var keySet: JWKSet {
         get throws {
             var document = JSONObject()
             document["keys"] = .array(keys.values.map { .object($0.publicJWK) })
-            return try KeySet(document)
+            return try JWKSet(document)
         }
     }
 
     func validate(
-        _ token: String, with keys: KeySet? = nil, _ change: (inout IDTokenValidator) -> Void = { _ in }
+        _ token: String, with keys: JWKSet? = nil, _ change: (inout IDTokenValidator) -> Void = { _ in }
     ) throws -> IDTokenClaims {
         var validator = IDTokenValidator(
             issuer: "https://op.example", clientID: "app", algorithms: SignatureAlgorithm.allCases, now: Self.now)
@@ -185,10 +185,10 @@ extension JSONValue {
         _ = try minter.validate(token) { $0.algorithms = [.rs256, .es256] }
     }
 
-    private func keySet(_ keys: [JSONObject]) throws -> KeySet {
+    private func keySet(_ keys: [JSONObject]) throws -> JWKSet {
         var document = JSONObject()
         document["keys"] = .array(keys.map(JSONValue.object))
-        return try KeySet(document)
+        return try JWKSet(document)
     }
 
     @Test func `tries each key of the algorithm for a token without a kid`() throws {
@@ -243,7 +243,7 @@ extension JSONValue {
             let key = try #require(minter.keys[.es256]).publicJWK
             var document = JSONObject()
             document["keys"] = [.object(JSONValue.object(key).merging(change))]
-            let keys = try KeySet(document)
+            let keys = try JWKSet(document)
             #expect(keys.candidates(for: .es256, kid: "key-ES256").keys.isEmpty)
         }
     }
@@ -302,7 +302,7 @@ extension JSONValue {
             let key = try #require(minter.keys[algorithm])
             let text = try ClientAssertion(issuer: "app", subject: "app", audience: "https://op.example/token")
                 .signed(with: key.privateKey, in: context).reveal()
-            let token = try CompactToken(text)
+            let token = try CompactJWT(text)
             #expect(token.claims["aud"]?.string == "https://op.example/token")
             #expect(token.claims["exp"]?.integer == 1_700_000_120)
             #expect(
@@ -314,7 +314,7 @@ extension JSONValue {
         for key in [JSONValue.object(jwk), ["keys": [.object(jwk)]]] {
             let text = try ClientAssertion(issuer: "app", subject: "app", audience: "a")
                 .signed(with: Secret(key.text()), in: context).reveal()
-            #expect(try CompactToken(text).header["kid"]?.string == "pk-1")
+            #expect(try CompactJWT(text).header["kid"]?.string == "pk-1")
         }
         let broken = #expect(throws: CredentialError.self) {
             try ClientAssertion(issuer: "a", subject: "a", audience: "a").signed(
@@ -331,7 +331,7 @@ private struct NoTransport: HTTPTransport {
 }
 
 private struct FixedClock: WallClock {
-    var now: Instant { Minter.now }
+    var now: Timestamp { Minter.now }
 }
 
 private struct CountingRandom: RandomSource {

@@ -110,12 +110,12 @@ import Testing
         ("", ["openid-configuration", "oauth-authorization-server"]),
         ("/", ["openid-configuration", "oauth-authorization-server"]),
     ]) func `knows the addresses of the metadata`(root: String, names: [String]) throws {
-        let locations = ServerMetadata.locations(of: try #require(WebAddress("https://example.com" + root)))
+        let locations = ServerMetadata.locations(of: try #require(URI("https://example.com" + root)))
         #expect(locations.map(\.description) == names.map { "https://example.com/.well-known/" + $0 })
     }
 
     @Test func `knows the three places of an issuer with a path`() throws {
-        let locations = ServerMetadata.locations(of: try #require(WebAddress("https://example.com/issuer1")))
+        let locations = ServerMetadata.locations(of: try #require(URI("https://example.com/issuer1")))
         #expect(
             locations.map(\.path) == [
                 "/issuer1/.well-known/openid-configuration", "/.well-known/oauth-authorization-server/issuer1",
@@ -139,7 +139,7 @@ import Testing
     // MARK: Device authorization
 
     private func device(_ text: String) throws -> DeviceAuthorization {
-        try DeviceAuthorization(try #require(try JSONValue.parse(text).object), now: Instant(epochSeconds: 1_000))
+        try DeviceAuthorization(try #require(try JSONValue.parse(text).object), now: Timestamp(epochSeconds: 1_000))
     }
 
     @Test func `reads the example of RFC 8628`() throws {

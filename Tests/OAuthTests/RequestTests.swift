@@ -12,7 +12,7 @@ import Testing
 
     private func request(_ endpoint: String) throws -> AuthorizationRequest {
         AuthorizationRequest(
-            endpoint: try #require(WebAddress(endpoint)), clientID: "a b", redirectURI: "http://localhost:1/?x=1",
+            endpoint: try #require(URI(endpoint)), clientID: "a b", redirectURI: "http://localhost:1/?x=1",
             scope: ["openid", "api"], state: "s", nonce: "n", challenge: "c")
     }
 
@@ -77,11 +77,11 @@ import Testing
         ),
     ]) func `builds the body of every grant`(grant: TokenRequest.Grant, expected: String) {
         var request = TokenRequest(grant: grant)
-        #expect(FormCoding.encode(request.fields) == expected)
+        #expect(FormURLEncoding.encode(request.fields) == expected)
         request.scope = ["b", "a", "b"]
         request.resource = "https://api"
         request.extra = ["grant_type": "evil", "z": "1"]
-        #expect(FormCoding.encode(request.fields) == expected + "&scope=b+a&resource=https%3A%2F%2Fapi&z=1")
+        #expect(FormURLEncoding.encode(request.fields) == expected + "&scope=b+a&resource=https%3A%2F%2Fapi&z=1")
     }
 
     @Test(arguments: [
@@ -94,7 +94,7 @@ import Testing
             } else {
                 type.tokenParameters[name] = "x"
             }
-            let error = #expect(throws: CredentialError.self) { try ReservedNames.check(type) }
+            let error = #expect(throws: CredentialError.self) { try ReservedParameters.check(type) }
             #expect(error?.code == .configuration)
         }
     }
@@ -103,14 +103,14 @@ import Testing
     func `bars header fields that are its own or malformed`(name: String, value: String) {
         var type = AccountType(name: "T", adapter: "oauth2", clientID: "app")
         type.headers = [name: value]
-        #expect(throws: CredentialError.self) { try ReservedNames.check(type) }
+        #expect(throws: CredentialError.self) { try ReservedParameters.check(type) }
     }
 
     @Test func `lets ordinary extras pass`() throws {
         var type = AccountType(name: "T", adapter: "oauth2", clientID: "app")
         type.authorizeParameters = ["access_type": "offline"]
         type.headers = ["X-Api-Key": "k"]
-        try ReservedNames.check(type)
+        try ReservedParameters.check(type)
     }
 
     @Test(arguments: [

@@ -58,7 +58,7 @@ import Testing
     ]
 
     @Test func `the keys of RFC 7517 appendix A serve their declared use`() throws {
-        let keys = try KeySet(try #require(Self.publicKeys.object))
+        let keys = try JWKSet(try #require(Self.publicKeys.object))
         #expect(keys.keys.count == 2)
         // The first one is for encryption, so no signature is checked with it.
         #expect(keys.candidates(for: .es256, kid: "1").keys.isEmpty)
@@ -78,7 +78,7 @@ import Testing
                 ],
             ]
         ]
-        let others = try KeySet(try #require(symmetric.object))
+        let others = try JWKSet(try #require(symmetric.object))
         for algorithm in SignatureAlgorithm.allCases {
             #expect(others.candidates(for: algorithm, kid: nil).keys.isEmpty)
         }
@@ -100,14 +100,14 @@ import Testing
         header: String, signature: String, reason: String
     ) throws {
         let text = "\(header).\(Self.claims).\(signature)"
-        let token = try CompactToken(text)
+        let token = try CompactJWT(text)
         #expect(token.claims["iss"] == "joe")
         #expect(token.claims["exp"] == 1_300_819_380)
         #expect(token.claims["http://example.com/is_root"] == true)
         // Everything else about the token would do.
         let validator = IDTokenValidator(
             issuer: "joe", clientID: "app", algorithms: SignatureAlgorithm.allCases,
-            now: Instant(epochSeconds: 1_300_819_000))
+            now: Timestamp(epochSeconds: 1_300_819_000))
         let error = #expect(throws: CredentialError.self) {
             _ = try validator.validate(text, cryptography: cryptography) { (_, _) throws(CredentialError) in [] }
         }
@@ -141,7 +141,7 @@ import Testing
                 "2oW9RP35yRqzhrtNP86L-Ey71EOptxRimPPToA1plemAgR6pxHF8y6-yqyVnmcw6Fy1dqd-jfxSYoMxhAJpLjA"
             ),
         ]
-        let tokens = try requests.map { try CompactToken("\(Self.proofHeader).\($0.0).\($0.1)") }
+        let tokens = try requests.map { try CompactJWT("\(Self.proofHeader).\($0.0).\($0.1)") }
         for token in tokens {
             let key = try #require(token.header["jwk"]?.object)
             #expect(
@@ -149,7 +149,7 @@ import Testing
         }
         #expect(tokens[0].claims["htu"] == "https://server.example.com/token")
         #expect(
-            try DPoPProver.hash("Kz~8mXK1EalYznwH-LC-1fBAo.4Ljp~zsPE_NeO.gxU", cryptography)
+            try DPoPKey.hash("Kz~8mXK1EalYznwH-LC-1fBAo.4Ljp~zsPE_NeO.gxU", cryptography)
                 == tokens[1].claims["ath"]?.string)
     }
 }

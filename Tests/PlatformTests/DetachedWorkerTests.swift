@@ -16,7 +16,7 @@ import Testing
     }
 
     private func worker(_ script: String) -> DetachedWorker {
-        DetachedWorker(ProgramLaunch("/bin/sh", ["-c", script], environment: ["PATH": "/bin:/usr/bin"]))
+        DetachedWorker(SpawnConfiguration("/bin/sh", ["-c", script], environment: ["PATH": "/bin:/usr/bin"]))
     }
 
     @Test func `a worker is given its input and the lock, and is gone when its answer is there`() throws {

@@ -31,16 +31,19 @@ import Testing
 
     /// Both ways to write a file.
     private func write(_ path: String) throws(CredentialError) {
-        try UserFile.replace(path, Array("replaced".utf8))
-        let file = try UserFile(path)
+        try UserOutputFile.replace(path, Array("replaced".utf8))
+        let file = try UserOutputFile(path)
         try file.write(Array("written".utf8))
         try file.close()
     }
 
     /// The errors of both ways; the file that is there stays as it is.
     private func refusals(_ path: String) -> [CredentialError] {
-        [error { try UserFile.replace(path, Array("replaced".utf8)) }, error { _ = try UserFile(path) }]
-            .compactMap { $0 }
+        [
+            error { try UserOutputFile.replace(path, Array("replaced".utf8)) },
+            error { _ = try UserOutputFile(path) },
+        ]
+        .compactMap { $0 }
     }
 
     private func error(_ body: () throws -> Void) -> CredentialError? {
@@ -79,7 +82,7 @@ import Testing
     }
 
     @Test func `missing directories are made for a file that is replaced`() throws {
-        try UserFile.replace(base + "/own/a/b/file", [1])
+        try UserOutputFile.replace(base + "/own/a/b/file", [1])
         #expect(manager.contents(atPath: base + "/own/a/b/file") == Data([1]))
         let mode = try manager.attributesOfItem(atPath: base + "/own/a")[.posixPermissions] as? Int
         #expect(mode == 0o700)
@@ -143,7 +146,7 @@ import Testing
         chmod(base + "/own", 0o1777)
         try "theirs".write(toFile: base + "/own/file", atomically: false, encoding: .utf8)
         chown(base + "/own/file", 65_534, 65_534)
-        let refused = error { _ = try UserFile(base + "/own/file") }
+        let refused = error { _ = try UserOutputFile(base + "/own/file") }
         #expect(refused?.code == .denied && refused?.message.contains("uid 65534") == true)
         #expect(manager.contents(atPath: base + "/own/file") == Data("theirs".utf8))
     }
@@ -152,7 +155,7 @@ import Testing
         let path = base + "/target/file"
         let number = open(path, O_WRONLY | O_TRUNC)
         defer { close(number) }
-        let file = try UserFile("/dev/fd/\(number)")
+        let file = try UserOutputFile("/dev/fd/\(number)")
         try file.write(Array("by number".utf8))
         try file.close()
         #expect(target == "by number")

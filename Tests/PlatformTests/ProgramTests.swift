@@ -9,9 +9,9 @@ import Testing
 
     private func shell(
         _ script: String, environment: [String: String] = [:], input: [UInt8] = [], limit: Int = 1 << 20,
-        seconds: Int = 30, _ change: (inout ProgramLaunch) -> Void = { _ in }
+        seconds: Int = 30, _ change: (inout SpawnConfiguration) -> Void = { _ in }
     ) throws -> ChildProgram.Outcome {
-        var launch = ProgramLaunch("/bin/sh", ["-c", script], environment: environment)
+        var launch = SpawnConfiguration("/bin/sh", ["-c", script], environment: environment)
         change(&launch)
         return try ChildProgram(launch, limit: limit, seconds: seconds).run(input: input)
     }
@@ -63,10 +63,10 @@ import Testing
 
     @Test func `the environment, the folder and the arguments are exactly those given`() throws {
         let folder = try TemporaryFolder()
-        var launch = ProgramLaunch("/usr/bin/env", environment: ["A": "b=c", "D": ""])
+        var launch = SpawnConfiguration("/usr/bin/env", environment: ["A": "b=c", "D": ""])
         let printed = try ChildProgram(launch, seconds: 30).run().output
         #expect(Set(String(decoding: printed, as: UTF8.self).split(separator: "\n")) == ["A=b=c", "D="])
-        launch = ProgramLaunch("/bin/pwd", ["-P"], environment: [:])
+        launch = SpawnConfiguration("/bin/pwd", ["-P"], environment: [:])
         launch.directory = folder.path
         let place = try ChildProgram(launch, seconds: 30).run().output
         #expect(String(decoding: place, as: UTF8.self) == folder.path + "\n")
@@ -142,7 +142,7 @@ import Testing
     @Test func `a death by signal is told`() throws {
         let outcome = try shell("kill -USR1 $$")
         #expect(outcome.ending == .ended(.killed(signal: SIGUSR1)))
-        #expect(ProgramEnding.killed(signal: SIGUSR1).exitStatus == 128 + SIGUSR1)
+        #expect(TerminationStatus.killed(signal: SIGUSR1).exitStatus == 128 + SIGUSR1)
     }
 
     @Test func `a name is found in absolute folders only, and only if it can be run`() throws {
@@ -163,11 +163,11 @@ import Testing
 
     @Test func `a program that is not there is named with the reason`() throws {
         let error = #expect(throws: CredentialError.self) {
-            _ = try ProgramLaunch("/no/such/program", environment: [:]).start()
+            _ = try SpawnConfiguration("/no/such/program", environment: [:]).start()
         }
         #expect(error?.message == "cannot start /no/such/program: No such file or directory")
         #expect(throws: CredentialError.self) {
-            _ = try ProgramLaunch("/bin/sh", ["a\0b"], environment: [:]).start()
+            _ = try SpawnConfiguration("/bin/sh", ["a\0b"], environment: [:]).start()
         }
     }
 }

@@ -292,8 +292,8 @@ private let done =
         #expect(try begin(CannedPlugin(begin: JSONValue.object(reply).text()))?.code == .malformedReply)
     }
 
-    @Test(arguments: PluginFailure.Code.allCases)
-    func `each error code of the list means one of the product`(_ code: PluginFailure.Code) throws {
+    @Test(arguments: PluginError.Code.allCases)
+    func `each error code of the list means one of the product`(_ code: PluginError.Code) throws {
         let error = try begin(
             CannedPlugin(
                 begin:
@@ -370,7 +370,7 @@ private let done =
         plugin.replies["refresh"] = done
         try home.install(plugin)
         let adapter = try home.adapter("canned")
-        let grant = Grant(flow: .code, obtainedAt: Instant(epochSeconds: 0))
+        let grant = Grant(flow: .code, obtainedAt: Timestamp(epochSeconds: 0))
         #expect(
             code { () throws(CredentialError) in
                 _ = try adapter.refresh(

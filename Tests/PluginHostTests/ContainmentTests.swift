@@ -312,7 +312,7 @@ private struct Place: Sendable, CustomTestStringConvertible {
         }
         #expect(try lacking([]) == [])
         #expect(try lacking([.namespace]) == [])
-        #expect(try lacking([.namespace, .tracing]) == [ConfinementPart.processes.consequence.description])
+        #expect(try lacking([.namespace, .tracing]) == [SandboxFeature.processes.consequence.description])
     }
 
     @Test func `a supervisor that does not end is named, and not killed`() throws {
@@ -326,7 +326,7 @@ private struct Place: Sendable, CustomTestStringConvertible {
             echo 'confine 2' >&3
             for second in $(/usr/bin/seq 60); do /bin/sleep 1; done
             """, home.base + "/supervisor")
-        let walls = PluginWalls(supervisor: home.base + "/supervisor", keptOut: [], patience: 2_000)
+        let walls = SandboxPolicy(supervisor: home.base + "/supervisor", keptOut: [], patience: 2_000)
         let provider = try #require(try home.catalog().provider(named: "canned"))
         let adapter = PluginAdapter(
             provider, launcher: PluginLauncher(environment: home.environment, walls: walls, seconds: 1))

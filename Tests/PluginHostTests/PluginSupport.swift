@@ -34,15 +34,15 @@ struct PluginHome {
     /// The supervisor, the plugin and all that it started.
     var processes: MarkedProcesses { MarkedProcesses(base) }
 
-    func catalog(reserved: [String] = ["oauth2"], walls: PluginWalls? = nil) -> PluginCatalog {
+    func catalog(reserved: [String] = ["oauth2"], walls: SandboxPolicy? = nil) -> PluginCatalog {
         PluginCatalog(
-            places: [ProviderPlace(base: base)], reserved: reserved, environment: environment,
+            places: [PluginSearchPath(base: base)], reserved: reserved, environment: environment,
             walls: walls ?? self.walls())
     }
 
     /// The walls of the program, which keep out of this home.
-    func walls(trusting trusted: [String] = [], without denied: Set<ContainmentWay> = []) -> PluginWalls {
-        PluginWalls(supervisor: BuiltProgram.path, keptOut: [base + "/credmgr"], without: denied) {
+    func walls(trusting trusted: [String] = [], without denied: Set<ContainmentWay> = []) -> SandboxPolicy {
+        SandboxPolicy(supervisor: BuiltProgram.path, keptOut: [base + "/credmgr"], without: denied) {
             () throws(CredentialError) in trusted
         }
     }

@@ -76,7 +76,7 @@ import Testing
         plugin.replies[operation] = lines.joined(separator: "\n")
         try home.install(plugin)
         let adapter = try home.adapter("canned")
-        let grant = Grant(flow: .code, obtainedAt: Instant(epochSeconds: 1))
+        let grant = Grant(flow: .code, obtainedAt: Timestamp(epochSeconds: 1))
         var refreshed: IssuedTokens?
         var step: SignInStep?
         let error = failure { () throws(CredentialError) in
@@ -121,7 +121,7 @@ import Testing
         request.type.adapterSettings = [:]
         request.loginHint = "ada"
         request.prompt = "login"
-        var grant = Grant(flow: .code, obtainedAt: Instant(epochSeconds: 1))
+        var grant = Grant(flow: .code, obtainedAt: Timestamp(epochSeconds: 1))
         grant.refreshToken = Secret("refresh-1")
         let context = world.context
         _ = failure { () throws(CredentialError) in
@@ -151,7 +151,7 @@ import Testing
     }
 
     @Test func `every error code and limit is in the document`() {
-        for code in PluginFailure.Code.allCases { #expect(Self.document.contains("| `\(code.rawValue)` |")) }
+        for code in PluginError.Code.allCases { #expect(Self.document.contains("| `\(code.rawValue)` |")) }
         #expect(Self.document.contains("\(PluginProtocol.seconds) seconds"))
         #expect(Self.document.contains("\(PluginProtocol.outputLimit) bytes"))
     }

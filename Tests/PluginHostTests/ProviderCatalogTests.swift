@@ -163,7 +163,7 @@ import Testing
         let folder = try first.install(CannedPlugin())
         try second.install(CannedPlugin())
         let catalog = PluginCatalog(
-            places: [ProviderPlace(base: first.base), ProviderPlace(base: second.base)], reserved: [],
+            places: [PluginSearchPath(base: first.base), PluginSearchPath(base: second.base)], reserved: [],
             environment: [:], walls: first.walls())
         guard case .shadowed(let by) = catalog.entries()[1].state else {
             Issue.record("the second is not shadowed")

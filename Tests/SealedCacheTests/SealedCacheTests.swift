@@ -9,7 +9,7 @@ import Testing
 /// A clock that stands until it is moved.
 private final class StandingClock: WallClock {
     private let seconds = Mutex<Int64>(1_800_000_000)
-    var now: Instant { Instant(epochSeconds: seconds.withLock { $0 }) }
+    var now: Timestamp { Timestamp(epochSeconds: seconds.withLock { $0 }) }
     func move(_ seconds: Int64) { self.seconds.withLock { $0 += seconds } }
 }
 
@@ -24,7 +24,7 @@ struct SealedCacheTests {
         cache = SealedCache(runtime: runtime.path, clock: clock)
     }
 
-    private func token(_ account: String, _ key: String = "k") -> CacheEntryName {
+    private func token(_ account: String, _ key: String = "k") -> CacheKey {
         .token(dataFolder: "/home/ada/.local/share/credmgr", group: "default", account: account, key: key)
     }
 
@@ -79,7 +79,7 @@ struct SealedCacheTests {
     }
 
     @Test func `no name is another's`() {
-        let names: [CacheEntryName] = [
+        let names: [CacheKey] = [
             token("a"), token("a", ""), .memo("a"), .dataKey("a"), .trial,
             .token(dataFolder: "/x", group: "default", account: "a", key: "k"),
             .token(dataFolder: "/home/ada/.local/share/credmgr", group: "b", account: "a", key: "k"),

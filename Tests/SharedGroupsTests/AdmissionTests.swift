@@ -6,7 +6,9 @@ import Testing
 
 /// That a host was let in is proven, whatever anybody writes into the cluster.
 struct AdmissionTests {
-    private func membership(_ host: SimulatedHost) -> any GroupHosting { host.process().ports.sharing.membership }
+    private func membership(_ host: SimulatedHost) -> any GroupMembershipService {
+        host.process().ports.sharing.membership
+    }
 
     @Test func `a host with a record that only claims its admission gets no key, waits, and is reported`() throws {
         let scene = try SharedScene(), one = scene.run.hosts[0], two = scene.run.hosts[1],
@@ -31,7 +33,7 @@ struct AdmissionTests {
         replaced.publicKey = newcomer.publicKey
         for forged in [newcomer, replaced] { try put(forged) }
         newcomer.name = "five"
-        newcomer.admission = KeyProof(epoch: epoch.number, proof: try #require(expelled.admission).proof)
+        newcomer.admission = KeyEndorsement(epoch: epoch.number, proof: try #require(expelled.admission).proof)
         try put(newcomer)
 
         let seen = try membership(one).hosts(of: World.group)
@@ -73,7 +75,7 @@ struct AdmissionTests {
     @Test func `a host that expels another keeps its own key, for any content of its record`() throws {
         let scene = try SharedScene(), one = scene.run.hosts[0]
         var own = try GroupHost(try #require(scene.world.cluster.content.records[World.path + "hosts/one"]))
-        own.admission = KeyProof(epoch: 1, proof: [0])
+        own.admission = KeyEndorsement(epoch: 1, proof: [0])
         // The host whose role the others would be told to take away.
         own.user = "two"
         var transaction = ClusterTransaction()
@@ -142,7 +144,7 @@ struct AdmissionTests {
     @Test func `a host that waits may ask again, and is shown the same`() throws {
         let scene = try SharedScene(), one = scene.run.hosts[0], host = SimulatedHost("four", scene.world)
         scene.world.hosts.append(host)
-        func join(_ fingerprint: String? = nil) throws -> SharedHost {
+        func join(_ fingerprint: String? = nil) throws -> GroupMember {
             var backend = host.backend(takesOver: false)
             backend.groupFingerprint = fingerprint
             return try host.process().services.groupMove.join(World.group, by: backend, passphrase: nil)

@@ -14,7 +14,7 @@ struct ClusterLeavingTests {
         /// The error of the other host.
         var failure: (any Error)?
         /// The host that came meanwhile.
-        var joined: SharedHost?
+        var joined: GroupMember?
 
         init() throws {
             scene = try SharedScene()
@@ -69,7 +69,7 @@ struct ClusterLeavingTests {
             // The other one leaves in the meantime, and may be the last: who has said before that it is not stays that.
             try leavers.leave(hosts[1].process())
             // A host that had come to its end has no group to leave.
-            if hosts[0].files[GroupBackend.fileName] != nil || hosts[0].files["leaving"] != nil {
+            if hosts[0].files[ClusterConfiguration.fileName] != nil || hosts[0].files["leaving"] != nil {
                 try leavers.leave(hosts[0].process())
             }
             let owners = leavers.taken.values.filter(\.isLast)
@@ -144,7 +144,7 @@ struct ClusterLeavingTests {
 
     @Test func `a leave that was stopped between its two files is gone on with`() throws {
         let leavers = try Leavers(), one = leavers.scene.run.hosts[0]
-        one.files["leaving"] = one.files[GroupBackend.fileName]
+        one.files["leaving"] = one.files[ClusterConfiguration.fileName]
         try leavers.leave(one.process())
         #expect(one.files.isEmpty && leavers.taken["one"]?.isLast == false)
     }
@@ -154,9 +154,9 @@ struct ClusterLeavingTests {
         let set = try #require(scene.world.cluster.tokenSet(scene.link.keys(scene.account).set))
         var issued = set
         issued.grants[""]?.refreshToken = Secret("r-0-2")
-        var aside = AsideAnswers()
+        var aside = SupersededIntents()
         aside.keep(
-            LateAnswer(
+            LateResponse(
                 nonce: IntentNonce(SimulatedRandom(world: scene.world)),
                 replaced: try TokenDigest(of: try #require(set.grants[""]), scene.process.ports.cryptography),
                 policy: "", tokenSet: issued))

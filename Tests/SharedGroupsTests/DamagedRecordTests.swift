@@ -13,7 +13,7 @@ struct DamagedRecordTests {
         scene.world.cluster.apply(transaction)
     }
 
-    private func membership(_ scene: SharedScene, of host: Int = 0) -> any GroupHosting {
+    private func membership(_ scene: SharedScene, of host: Int = 0) -> any GroupMembershipService {
         scene.run.hosts[host].process().ports.sharing.membership
     }
 
@@ -94,7 +94,7 @@ struct DamagedRecordTests {
         put("{}", at: "hosts/evil", scene)
         let departure = try scene.run.hosts[1].process().services.groupMove.leave(World.group, keepingIn: nil)
             .departure
-        #expect(departure == GroupDeparture())
+        #expect(departure == LeaveResult())
         put("junk", at: "hosts/three", scene)
         let refused = #expect(throws: CredentialError.self) {
             try scene.run.hosts[2].process().ports.sharing.check(World.group)
@@ -145,7 +145,7 @@ struct DamagedRecordTests {
             let process = one.process()
             process.trace.end(at: number, moment)
             isReached = (try? process.services.groupMove.leave(World.group, keepingIn: store)) == nil
-            if one.files[GroupBackend.fileName] != nil || one.files["leaving"] != nil {
+            if one.files[ClusterConfiguration.fileName] != nil || one.files["leaving"] != nil {
                 _ = try one.process().services.groupMove.leave(World.group, keepingIn: store)
             }
             let left = one.process(), accounts = try left.ports.records.registry(of: World.group).accounts
@@ -242,12 +242,12 @@ struct DamagedRecordTests {
 
     @Test func `an account that was damaged before this host has seen it is there all the same`() throws {
         let scene = try SharedScene(), host = scene.run.hosts[2], process = host.process()
-        let sharing = try #require(process.ports.sharing as? ClusterSharing)
+        let sharing = try #require(process.ports.sharing as? ClusterGroupService)
         try sharing.forgetCopy(scene.account, World.group, tells: false)
         host.files["looked"] = nil
         put("junk", at: "a/\(scene.account)/set", scene)
         // A process that looks, also moments later, takes no other account for the only one.
-        for check in [IndexCheck.none, .none, .ids] {
+        for check in [IndexVerification.none, .none, .ids] {
             #expect(try host.process().ports.records.index(of: World.group, check).unreadable == [scene.account])
         }
         // It has looked all the same.
@@ -260,7 +260,7 @@ struct DamagedRecordTests {
         // One that has copied nothing yet.
         let fresh = host.process()
         for id in try fresh.ports.records.index(of: World.group, .ids).ids {
-            let sharing = try #require(fresh.ports.sharing as? ClusterSharing)
+            let sharing = try #require(fresh.ports.sharing as? ClusterGroupService)
             try sharing.forgetCopy(id, World.group, tells: false)
         }
         put("junk", at: "keys/\(epoch)/three", scene)
@@ -326,7 +326,7 @@ struct DamagedRecordTests {
         let failures = try membership(scene).expel("two", from: World.group).unsealed
         #expect(failures.map(\.id) == [scene.account] && failures[0].error.code == .storeDamaged)
         let record = try #require(scene.world.cluster.content.records[scene.link.keys(scene.account).set])
-        #expect(try GroupSeal.epoch(of: record) == GroupMembership.epoch(try scene.link.standing([]).epoch))
+        #expect(try GroupCipher.epoch(of: record) == GroupMembership.epoch(try scene.link.standing([]).epoch))
     }
 
     @Test func `a record under a key that no host has is damaged`() throws {

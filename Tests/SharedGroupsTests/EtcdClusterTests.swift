@@ -16,37 +16,37 @@ func realCluster(
     let certificate = ClientCertificate(certificateFile: names.certificate, keyFile: names.key)
     return EtcdCluster(
         try (endpoints ?? nodes.endpoints).map { endpoint in
-            let address = try #require(WebAddress(endpoint))
-            let channel = ProcedureChannel(
+            let address = try #require(URI(endpoint))
+            let channel = GRPCChannel(
                 .init(address: address, authorities: authorities ?? nodes.authorities, certificate: certificate),
                 transport: transport)
             return (endpoint, channel)
         })
 }
 
-extension RemoteProcedures {
+extension GRPCClient {
     /// A stream of a node that has none ends as its calls do.
     func stream(
         _ method: String, _ message: [UInt8], metadata: [String], isWanted: @escaping @Sendable () -> Bool,
         take: @escaping @Sendable ([UInt8]) -> Bool
-    ) throws(RemoteFailure) {
+    ) throws(GRPCError) {
         _ = try call(method, message, milliseconds: 0)
     }
 }
 
 /// A node that cannot be reached, and counts who tries.
-private final class LostNode: RemoteProcedures {
+private final class LostNode: GRPCClient {
     let calls = Mutex(0)
 
-    func call(_ method: String, _ message: [UInt8], milliseconds: Int) throws(RemoteFailure) -> [UInt8] {
+    func call(_ method: String, _ message: [UInt8], milliseconds: Int) throws(GRPCError) -> [UInt8] {
         calls.withLock { $0 += 1 }
         throw .unreached(CredentialError(.temporary, "no connection"))
     }
 }
 
 /// A node that answers everything with an empty message.
-private struct EmptyNode: RemoteProcedures {
-    func call(_ method: String, _ message: [UInt8], milliseconds: Int) throws(RemoteFailure) -> [UInt8] { [] }
+private struct EmptyNode: GRPCClient {
+    func call(_ method: String, _ message: [UInt8], milliseconds: Int) throws(GRPCError) -> [UInt8] { [] }
 }
 
 @Test(arguments: [
@@ -76,21 +76,21 @@ func `a permanent refusal by a node is reported with the commands that help`(
 }
 
 /// A node that takes connections and never answers, with the clock that its callers have.
-private final class SilentNode: RemoteProcedures {
+private final class SilentNode: GRPCClient {
     let waited: Mutex<Int64> = Mutex(0)
 
-    func call(_ method: String, _ message: [UInt8], milliseconds: Int) throws(RemoteFailure) -> [UInt8] {
+    func call(_ method: String, _ message: [UInt8], milliseconds: Int) throws(GRPCError) -> [UInt8] {
         waited.withLock { $0 += Int64(milliseconds) }
         throw .broken(CredentialError(.temporary, "no answer"))
     }
 }
 
 /// A node that refuses every call with a status.
-private struct RefusingNode: RemoteProcedures {
+private struct RefusingNode: GRPCClient {
     let status: Int
     let text: String
 
-    func call(_ method: String, _ message: [UInt8], milliseconds: Int) throws(RemoteFailure) -> [UInt8] {
+    func call(_ method: String, _ message: [UInt8], milliseconds: Int) throws(GRPCError) -> [UInt8] {
         throw .status(status, text)
     }
 }
@@ -113,7 +113,7 @@ private struct RefusingNode: RemoteProcedures {
 
 @Test func `silent nodes take ten seconds of a command, and then nothing more`() throws {
     let node = SilentNode(), later: Mutex<Int64> = Mutex(0)
-    let waiting = ClusterWaiting { node.waited.withLock { $0 } + later.withLock { $0 } }
+    let waiting = TimeoutBudget { node.waited.withLock { $0 } + later.withLock { $0 } }
     let cluster = EtcdCluster((1...3).map { ("silent \($0)", node) }, waiting: waiting)
     func wait() -> Int64 {
         let before = node.waited.withLock { $0 }

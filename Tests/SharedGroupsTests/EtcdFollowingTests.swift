@@ -43,13 +43,13 @@ private final class Stream: Sendable {
 }
 
 /// A way to a node that counts the calls, and leaves streams alone.
-private final class CountedNode: RemoteProcedures {
+private final class CountedNode: GRPCClient {
     let calls = Mutex(0)
-    private let base: any RemoteProcedures
+    private let base: any GRPCClient
 
-    init(_ base: any RemoteProcedures) { self.base = base }
+    init(_ base: any GRPCClient) { self.base = base }
 
-    func call(_ method: String, _ message: [UInt8], milliseconds: Int) throws(RemoteFailure) -> [UInt8] {
+    func call(_ method: String, _ message: [UInt8], milliseconds: Int) throws(GRPCError) -> [UInt8] {
         calls.withLock { $0 += 1 }
         return try base.call(method, message, milliseconds: milliseconds)
     }
@@ -57,7 +57,7 @@ private final class CountedNode: RemoteProcedures {
     func stream(
         _ method: String, _ message: [UInt8], metadata: [String], isWanted: @escaping @Sendable () -> Bool,
         take: @escaping @Sendable ([UInt8]) -> Bool
-    ) throws(RemoteFailure) {
+    ) throws(GRPCError) {
         try base.stream(method, message, metadata: metadata, isWanted: isWanted, take: take)
     }
 }
@@ -70,9 +70,9 @@ private final class CountedNode: RemoteProcedures {
     private func node(_ number: Int) throws -> CountedNode {
         let nodes = try Self.nodes.get(), names = nodes.certificate(of: "host")
         return CountedNode(
-            ProcedureChannel(
+            GRPCChannel(
                 .init(
-                    address: try #require(WebAddress(nodes.endpoints[number])), authorities: nodes.authorities,
+                    address: try #require(URI(nodes.endpoints[number])), authorities: nodes.authorities,
                     certificate: ClientCertificate(certificateFile: names.certificate, keyFile: names.key)),
                 transport: CurlTransport(userAgent: "test")))
     }

@@ -13,19 +13,19 @@ struct FollowingTests {
         let account: String
         let process: SimulatedProcess
         let cluster: ToldCluster
-        let sharing: ClusterSharing
+        let sharing: ClusterGroupService
         let events = KeptEvents()
 
         init() throws {
             process = run.hosts[0].process()
-            let known = try #require(process.ports.sharing as? ClusterSharing)
+            let known = try #require(process.ports.sharing as? ClusterGroupService)
             account = try #require(try known.parts.local.index(of: World.group, .ids).ids.first)
             let cluster = ToldCluster(process)
             self.cluster = cluster
             var parts = known.parts
             parts.events = events
             parts.connect = { _, _ in cluster }
-            sharing = ClusterSharing(parts)
+            sharing = ClusterGroupService(parts)
         }
 
         var two: SimulatedProcess { run.hosts[1].process() }
@@ -55,7 +55,7 @@ struct FollowingTests {
             cluster.streams = streams
             sharing.follow(
                 World.group,
-                GroupFollowing(
+                WatchRequest(
                     isWanted: { [cluster] in !cluster.streams.isEmpty }, alone: alone,
                     tell: { error in told.withLock { $0.append(error?.code) } }))
             return told.withLock(\.self)
@@ -93,7 +93,7 @@ struct FollowingTests {
         let scene = try Scene()
         let told = try scene.follow(
             { take in
-                try scene.sharing.parts.files.remove(GroupBackend.fileName, of: World.group)
+                try scene.sharing.parts.files.remove(ClusterConfiguration.fileName, of: World.group)
                 let removed = ClusterRecord(key: scene.key, value: [], revision: 9_000)
                 #expect(!take([ClusterChange(removed, isRemoval: true)]))
             }, { _ in Issue.record("the group is followed on") })

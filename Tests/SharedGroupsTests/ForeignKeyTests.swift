@@ -8,7 +8,7 @@ import Testing
 @Suite("What an expelled host writes gets it nothing")
 struct ForeignKeyTests {
     @Test func `a restored older number gives the key only to hosts that were given the newer one`() throws {
-        let outcast = try Outcast(), scene = try outcast.scene.get()
+        let outcast = try RevokedHostFixture(), scene = try outcast.scene.get()
         for place in 0..<3 { #expect(try scene.token(place)) }
         // As it was while it belonged to the group, and somebody whom it proves by the key of that time.
         var changes = outcast.former.filter { !$0.key.contains("/a/") }
@@ -26,7 +26,7 @@ struct ForeignKeyTests {
     }
 
     @Test func `an older number that names every member is ignored`() throws {
-        let outcast = try Outcast(), scene = try outcast.scene.get(), newest = try scene.newest
+        let outcast = try RevokedHostFixture(), scene = try outcast.scene.get(), newest = try scene.newest
         for place in 0..<3 { #expect(try scene.token(place)) }
         let evil = try outcast.accomplice(provenBy: outcast.formerKey, KeyEpoch.firstNumber)
         let forged = KeyEpoch(
@@ -40,7 +40,7 @@ struct ForeignKeyTests {
 
     @Test func `nothing is sealed by a key of its own`() throws {
         for isLinked in [false, true] {
-            let outcast = try Outcast(), scene = try outcast.scene.get(), newest = try scene.newest
+            let outcast = try RevokedHostFixture(), scene = try outcast.scene.get(), newest = try scene.newest
             for place in 0..<3 { #expect(try scene.token(place)) }
             let members = try ["one", "two", "three"].map { try outcast.host($0) }
             let planted = [UInt8](repeating: 9, count: 32)
@@ -71,7 +71,7 @@ struct ForeignKeyTests {
     }
 
     @Test func `its list of expelled hosts then removes no newer host of the same name`() throws {
-        let outcast = try Outcast(), scene = try outcast.scene.get()
+        let outcast = try RevokedHostFixture(), scene = try outcast.scene.get()
         let newcomer = SimulatedHost("spare", scene.world)
         scene.world.hosts.append(newcomer)
         let one = scene.run.hosts[0].process().ports.sharing.membership
@@ -99,7 +99,7 @@ struct ForeignKeyTests {
         }
         #expect(other?.code == .denied && other?.message.contains(asked.fingerprint) == true)
         let expulsion = try one.expel("spare", fingerprint: fingerprint.uppercased(), from: World.group)
-        #expect(expulsion.hosts == [Expulsion.Host(name: "spare", user: "spare", sharesUserWith: "spare")])
+        #expect(expulsion.hosts == [RemovalResult.Host(name: "spare", user: "spare", sharesUserWith: "spare")])
         try scene.checkMended(holders)
         #expect(try scene.run.token(newcomer.process(), force: true).refreshed)
         // The host that is meant, and no other of the name, is a host of the group no more.
@@ -113,7 +113,7 @@ struct ForeignKeyTests {
 
     @Test(arguments: ["nothing that opens", "a key that is none"])
     func `invalid keys that it gives the others do not stop a new one`(_ given: String) throws {
-        let outcast = try Outcast(), scene = try outcast.scene.get(), newest = try scene.newest
+        let outcast = try RevokedHostFixture(), scene = try outcast.scene.get(), newest = try scene.newest
         for place in 0..<3 { #expect(try scene.token(place)) }
         let members = try ["one", "two", "three"].map { try outcast.host($0) }
         let forged = KeyEpoch(
@@ -135,7 +135,7 @@ struct ForeignKeyTests {
     func `if its new key is given to no other host the others leave with their own copies`(
         areNamed: Bool
     ) throws {
-        let outcast = try Outcast(), scene = try outcast.scene.get(), newest = try scene.newest
+        let outcast = try RevokedHostFixture(), scene = try outcast.scene.get(), newest = try scene.newest
         for place in 0..<3 { #expect(try scene.token(place)) }
         let evil = try outcast.accomplice(provenBy: outcast.formerKey, KeyEpoch.firstNumber)
         let members = areNamed ? try ["one", "two", "three"].map { try outcast.host($0) } : []
@@ -206,7 +206,7 @@ struct ForeignKeyTests {
     }
 
     @Test func `a host record with the key of another host is expelled without it`() throws {
-        let outcast = try Outcast(), scene = try outcast.scene.get(), holders = ["one", "three", "two"]
+        let outcast = try RevokedHostFixture(), scene = try outcast.scene.get(), holders = ["one", "three", "two"]
         for place in 0..<3 { #expect(try scene.token(place)) }
         let two = try outcast.host("two")
         var evil = GroupHost(name: "evil", publicKey: two.publicKey, joinedAt: two.joinedAt)
@@ -215,7 +215,7 @@ struct ForeignKeyTests {
         try outcast.put([.put(World.path + "hosts/evil", evil.encoded)])
         let expulsion = try scene.run.hosts[0].process().ports.sharing.membership.expel("evil", from: World.group)
         // Nobody's role is to be taken away: not that of whose key it has, nor of whose name.
-        #expect(expulsion.hosts == [Expulsion.Host(name: "evil", user: nil)])
+        #expect(expulsion.hosts == [RemovalResult.Host(name: "evil", user: nil)])
         try scene.checkMended(holders)
         #expect(!(try scene.newest.has(two.whenExpelled)))
     }
@@ -231,8 +231,8 @@ struct ForeignKeyTests {
             }
         }
         let expulsion = try process.ports.sharing.membership.expel("spare", from: World.group)
-        #expect(expulsion.hosts == [Expulsion.Host(name: "spare", user: "spare")])
-        #expect(expulsion.leftover?.code == .temporary && expulsion.unsealed.isEmpty)
+        #expect(expulsion.hosts == [RemovalResult.Host(name: "spare", user: "spare")])
+        #expect(expulsion.staleKeyringCopy?.code == .temporary && expulsion.unsealed.isEmpty)
         #expect(try scene.holders == ["one", "three", "two"])
         for place in 0..<3 { #expect(try scene.token(place)) }
     }
@@ -249,10 +249,10 @@ struct ForeignKeyTests {
         #expect(expulsion.hosts.map(\.name) == ["spare"] && expulsion.interruption?.code == .temporary)
         trace.heal()
         let before = try #require(scene.world.cluster.content.records[key])
-        #expect(try GroupSeal.epoch(of: before) == KeyEpoch.firstNumber)
+        #expect(try GroupCipher.epoch(of: before) == KeyEpoch.firstNumber)
         #expect(try scene.token(1))
         let after = try #require(scene.world.cluster.content.records[key])
-        #expect(try GroupSeal.epoch(of: after) == scene.newest.number)
+        #expect(try GroupCipher.epoch(of: after) == scene.newest.number)
         #expect(try scene.holders == ["one", "three", "two"])
     }
 

@@ -10,7 +10,7 @@ import Testing
 struct ForeignSettingsTests {
     @Test func `the initial settings of the hosts are known, and proven again if the cluster was restored`() throws
     {
-        let outcast = try Outcast(), scene = try outcast.scene.get()
+        let outcast = try RevokedHostFixture(), scene = try outcast.scene.get()
         for place in 0..<3 { #expect(try scene.token(place)) }
         try outcast.put(
             outcast.former.filter { !$0.key.contains("/a/") }.map { .put($0.key, $0.value) })
@@ -24,7 +24,7 @@ struct ForeignSettingsTests {
     }
 
     @Test func `an older key that is restored proves no settings to a host that has read a newer one`() throws {
-        let outcast = try Outcast(), scene = try outcast.scene.get(), newest = try scene.newest
+        let outcast = try RevokedHostFixture(), scene = try outcast.scene.get(), newest = try scene.newest
         let process = scene.run.hosts[0].process(), two = scene.run.hosts[1]
         let theirs = try outcast.standing(agreeing: 30)
         // Between the look at the group and the change.
@@ -52,10 +52,10 @@ struct ForeignSettingsTests {
     }
 
     @Test func `settings by an expelled host are ignored`() throws {
-        let outcast = try Outcast(), scene = try outcast.scene.get(), place = World.path + "group"
-        func sharing(_ place: Int) -> any GroupSharing { scene.run.hosts[place].process().ports.sharing }
+        let outcast = try RevokedHostFixture(), scene = try outcast.scene.get(), place = World.path + "group"
+        func sharing(_ place: Int) -> any SharedGroupService { scene.run.hosts[place].process().ports.sharing }
         func agreed(_ place: Int) throws -> GroupSettings? { try sharing(place).backend(of: World.group)?.settings }
-        func finding() -> GroupFinding? {
+        func finding() -> ClusterDiagnostic? {
             sharing(1).membership.findings(of: World.group).first { $0.check == "settings" }
         }
         var ours = GroupSettings(), theirs = GroupSettings()

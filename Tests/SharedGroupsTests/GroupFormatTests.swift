@@ -43,8 +43,8 @@ import Testing
             clock: SystemClock())
     }
 
-    private func seal(of id: [UInt8]? = nil) throws -> GroupSeal {
-        GroupSeal(
+    private func seal(of id: [UInt8]? = nil) throws -> GroupCipher {
+        GroupCipher(
             groupID: try id ?? group.groupID(), keys: KeysInCluster(group: group, host: host),
             cryptography: cryptography, random: SystemRandom())
     }
@@ -62,8 +62,8 @@ import Testing
         #expect(set.grants[""]?.refreshToken == Secret("refresh-ada-1"))
         let intent = try Intent(decoding: try seal.open(try record(keys.intent)))
         #expect(intent.host == "one" && intent.publicKey == host.publicKey)
-        #expect(try AsideAnswers(decoding: try seal.open(try record(keys.aside))).awaits(intent.nonce))
-        let late = try LateAnswer(
+        #expect(try SupersededIntents(decoding: try seal.open(try record(keys.aside))).awaits(intent.nonce))
+        let late = try LateResponse(
             opening: try Self.bytes(fixture["late_answer"]), key: set.journalKey, LibCryptography())
         #expect(late.tokenSet.grants[""]?.refreshToken == Secret("refresh-ada-2"))
         // The proofs of decision 20, and the passphrase, are as they were.
@@ -80,7 +80,7 @@ import Testing
         let seal = try seal(), plaintext = Array("hello".utf8)
         let value = try seal.seal(plaintext, at: keys.set, epoch: 1)
         #expect(value.first == 2 && value.count == 9 + 32 + plaintext.count + 16)
-        func opened(_ value: [UInt8], at key: String, _ seal: GroupSeal) -> [UInt8]? {
+        func opened(_ value: [UInt8], at key: String, _ seal: GroupCipher) -> [UInt8]? {
             try? seal.open(ClusterRecord(key: key, value: value, revision: 1))
         }
         #expect(opened(value, at: keys.set, seal) == plaintext)
@@ -144,7 +144,7 @@ import Testing
         try group.share("one", one, passphrase: Secret("correct horse"))
         _ = try group.join("two", two, passphrase: Secret("correct horse"))
         let id = try group.groupID(), keysOfTwo = KeysInCluster(group: group, host: two, name: "two")
-        let seal = GroupSeal(groupID: id, keys: keysOfTwo, cryptography: cryptography, random: SystemRandom())
+        let seal = GroupCipher(groupID: id, keys: keysOfTwo, cryptography: cryptography, random: SystemRandom())
         let place = AccountKeys(group: "/credmgr/new/", id: "0123456789abcdef")
         for key in [place.set, place.intent, place.aside, place.set] {
             let value = try seal.seal([1], at: key, epoch: 1)
@@ -157,13 +157,13 @@ import Testing
         _ = try group.wrap(id).dataKey(
             SystemRandom().bytes(32), of: next, former: [1: try group.wrap(id).dataKey(key, of: epoch)])
         let set = try GroupFormatTests.tokenSet()
-        let late = LateAnswer(
+        let late = LateResponse(
             nonce: IntentNonce(SystemRandom()), replaced: TokenDigest(bytes: [1]), policy: "", tokenSet: set)
         for _ in 0..<2 {
             let entry = try late.sealed(by: set.journalKey, cryptography, SystemRandom())
-            #expect(try LateAnswer(opening: entry, key: set.journalKey, cryptography) == late)
+            #expect(try LateResponse(opening: entry, key: set.journalKey, cryptography) == late)
             #expect(throws: CredentialError.self) {
-                try LateAnswer(opening: Array(entry.dropLast()), key: set.journalKey, LibCryptography())
+                try LateResponse(opening: Array(entry.dropLast()), key: set.journalKey, LibCryptography())
             }
         }
         #expect(cryptography.sealingKeys >= 8)
@@ -175,8 +175,8 @@ import Testing
         TokenSet(
             account: Account(
                 id: "0123456789abcdef", type: "Work", adapter: "oauth2",
-                registration: Registration(provider: "https://id.example", clientID: "c"), subject: "ada",
-                store: .etcd, now: Instant(epochSeconds: 1_790_000_000)),
+                registration: ClientIdentity(provider: "https://id.example", clientID: "c"), subject: "ada",
+                store: .etcd, now: Timestamp(epochSeconds: 1_790_000_000)),
             journalKey: SystemRandom().bytes(32))
     }
 
@@ -188,7 +188,7 @@ import Testing
             cryptography = ToyCryptography(random: SimulatedRandom(world: scene.world))
         let id = scene.link.backend.groupID
         for record in cluster.content.records.values where record.key.hasPrefix(World.path + "a/") {
-            let epoch = try GroupSeal.epoch(of: record), head = [1] + record.value[1..<9]
+            let epoch = try GroupCipher.epoch(of: record), head = [1] + record.value[1..<9]
             let nonce = [UInt8](repeating: 3, count: 12)
             let sealed = cryptography.seal(
                 SimulatedCluster.plaintext(record.value), key: try scene.link.key(ofEpoch: epoch), nonce: nonce,
@@ -221,7 +221,7 @@ import Testing
         let scene = try SharedScene(), before = scene.standing
         try makeFirstForm(scene)
         #expect(forms(scene) == [1] && scene.standing == before)
-        let sharing = try #require(scene.run.hosts[1].process().ports.sharing as? ClusterSharing)
+        let sharing = try #require(scene.run.hosts[1].process().ports.sharing as? ClusterGroupService)
         // A reader changes nothing.
         _ = try sharing.sharedLink(World.group).account(scene.account)
         #expect(try format(scene) == 1 && forms(scene) == [1])
@@ -256,11 +256,11 @@ import Testing
         let scene = try SharedScene()
         try makeFirstForm(scene)
         let process = scene.run.hosts[0].process()
-        let sharing = try #require(process.ports.sharing as? ClusterSharing)
+        let sharing = try #require(process.ports.sharing as? ClusterGroupService)
         let link = try sharing.sharedLink(World.group)
         let reading = try link.account(scene.account)
         let shared = SharedRefresh(
-            cluster: process, notes: NotesInFiles(files: process, group: World.group), seal: link.seal,
+            cluster: process, notes: FileIntentLog(files: process, group: World.group), seal: link.seal,
             clock: process, bootClock: process, random: SimulatedRandom(world: scene.world),
             cryptography: ToyCryptography(random: SimulatedRandom(world: scene.world)), host: process.host.name,
             publicKey: process.host.publicKey ?? [])

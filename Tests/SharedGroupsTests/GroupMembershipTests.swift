@@ -31,15 +31,15 @@ private struct Host {
 
     func join() throws -> String { try group.join(name, key).fingerprint(LibCryptography()) }
 
-    func seal() throws -> GroupSeal {
-        GroupSeal(
+    func seal() throws -> GroupCipher {
+        GroupCipher(
             groupID: try group.groupID(), keys: memory, cryptography: LibCryptography(),
             random: SystemRandom())
     }
 }
 
 /// A host that remembers nobody: its keys are those that the cluster has for it.
-private struct ClusterMemory: GroupMemory {
+private struct ClusterMemory: RememberedGroupState {
     let host: Host
 
     func key(ofEpoch epoch: Int64) throws(CredentialError) -> [UInt8] {
@@ -52,7 +52,7 @@ private struct ClusterMemory: GroupMemory {
     func raiseFormat() throws(CredentialError) { _ = try host.group.raiseFormat() }
     func known(_ epoch: KeyEpoch) -> KeyEpoch { .none }
     var settings: GroupSettings? { nil }
-    func user(of host: ExpelledHost) -> String? { nil }
+    func user(of host: RevokedHost) -> String? { nil }
     func newest() -> [(epoch: KeyEpoch, key: [UInt8]?)] { [] }
     func givenKeys() -> [Int64: DataKey] { [:] }
     func keep(_ key: DataKey, _ record: KeyEpoch, _ wrapped: [UInt8]) {}

@@ -9,7 +9,9 @@ import Testing
 /// The token sets that a host that leaves a group takes along, those that it puts back first, and the refusals that
 /// it gets, on the simulated ports.
 struct LeavingHostTests {
-    private func membership(_ host: SimulatedHost) -> any GroupHosting { host.process().ports.sharing.membership }
+    private func membership(_ host: SimulatedHost) -> any GroupMembershipService {
+        host.process().ports.sharing.membership
+    }
 
     /// The token sets that a host that leaves takes along, and whether it is the last.
     private func leave(_ host: SimulatedHost) throws -> (sets: [TokenSet], isLast: Bool) {
@@ -137,20 +139,23 @@ struct LeavingHostTests {
             #expect(error?.message == "this host has not quite left the shared group default")
         }
         refused {
-            try process.services.signIn.withRoom(in: World.group, of: .file) { isSent.withLock { $0 = true } }
+            try process.services.signIn.withReservedSpace(in: World.group, of: .file) {
+                isSent.withLock { $0 = true }
+            }
         }
         #expect(!isSent.withLock { $0 })
         refused { _ = try sharing.membership.hosts(of: World.group) }
         refused { _ = try one.join(process, takesOver: false) }
         #expect(try process.services.groupMove.leave(World.group, keepingIn: .secretService).kept == 1)
-        try process.services.signIn.withRoom(in: World.group, of: .file) { isSent.withLock { $0 = true } }
+        try process.services.signIn.withReservedSpace(in: World.group, of: .file) { isSent.withLock { $0 = true } }
         #expect(isSent.withLock { $0 })
     }
 
     @Test func `no host leaves with a sign-in that the cluster lacks`() throws {
         let scene = try alone(), one = scene.run.hosts[0], process = one.process()
         let held = try process.services.machine.locks.lock("new-account", in: World.group, seconds: 1)
-        let token = scene.world.provider.begin(), registration = Registration(provider: "https://p", clientID: "d")
+        let token = scene.world.provider.begin(),
+            registration = ClientIdentity(provider: "https://p", clientID: "d")
         let kept = try one.process().keep(token, of: scene.world.type, registration)
         #expect(kept.isNew && kept.warnings.count == 1)
         held.release()
@@ -183,7 +188,7 @@ struct LeavingHostTests {
             let refused = #expect(throws: CredentialError.self) {
                 try one.process().services.groupMove.leave(World.group, keepingIn: .file)
             }
-            #expect(refused?.code == .temporary && one.files[GroupBackend.fileName] != nil)
+            #expect(refused?.code == .temporary && one.files[ClusterConfiguration.fileName] != nil)
             lock.release()
             #expect(try one.process().services.groupMove.leave(World.group, keepingIn: .file).kept == 1)
             if staysAlone {
@@ -215,7 +220,8 @@ struct LeavingHostTests {
     @Test func `an account that was kept and then signed out here does not return when the leave resumes`() throws {
         let scene = try alone(), one = scene.run.hosts[0], before = one.process()
         let other = try before.keep(
-            scene.world.provider.begin(), of: scene.world.type, Registration(provider: "https://p", clientID: "d"))
+            scene.world.provider.begin(), of: scene.world.type, ClientIdentity(provider: "https://p", clientID: "d")
+        )
         // The keyring takes one of them, and then no more.
         let leaver = one.process(), ids = [scene.account, other.account.id]
         for number in 1...400 {
@@ -269,17 +275,17 @@ struct LeavingHostTests {
 
     @Test func `the last host reports the records that it leaves behind if it has lost its key`() throws {
         let scene = try alone(), one = scene.run.hosts[0], process = one.process()
-        let parts = try #require(process.ports.sharing as? ClusterSharing).parts
-        try GroupLink.forgetKey(World.group, scene.link.backend.keyStore, parts)
+        let parts = try #require(process.ports.sharing as? ClusterGroupService).parts
+        try GroupConnection.forgetKey(World.group, scene.link.backend.keyStore, parts)
         let ended = try process.services.groupMove.leave(World.group, keepingIn: .file)
-        #expect(ended.kept == 0 && ended.departure.abandoned == AbandonedGroup(accounts: 1, path: World.path))
+        #expect(ended.kept == 0 && ended.departure.abandoned == OrphanedGroup(accounts: 1, path: World.path))
         #expect(scene.standing != nil && one.files.isEmpty)
     }
 
     @Test func `nor does it report them if others have the key`() throws {
         let scene = try SharedScene(), one = scene.run.hosts[0], process = one.process()
-        let parts = try #require(process.ports.sharing as? ClusterSharing).parts
-        try GroupLink.forgetKey(World.group, scene.link.backend.keyStore, parts)
+        let parts = try #require(process.ports.sharing as? ClusterGroupService).parts
+        try GroupConnection.forgetKey(World.group, scene.link.backend.keyStore, parts)
         #expect(try process.services.groupMove.leave(World.group, keepingIn: .file).departure.abandoned == nil)
         #expect(try scene.run.token(scene.run.hosts[1].process(), force: true).refreshed)
     }

@@ -24,7 +24,7 @@ struct NewcomersTests {
         let type = process.world.type
         return try process.keep(
             process.world.provider.begin(), of: type,
-            Registration(provider: SimulatedAdapter.issuer, clientID: type.clientID))
+            ClientIdentity(provider: SimulatedAdapter.issuer, clientID: type.clientID))
     }
 
     private static let silence = CredentialError(.temporary, "the cluster does not answer")
@@ -60,7 +60,7 @@ struct NewcomersTests {
             tokens: IssuedTokens(accessToken: nil, grant: grant))
         let outcome = try one.services.signIn.keep(
             result, of: scene.world.type,
-            registration: Registration(provider: SimulatedAdapter.issuer, clientID: scene.world.type.clientID),
+            registration: ClientIdentity(provider: SimulatedAdapter.issuer, clientID: scene.world.type.clientID),
             policy: "", in: World.group, store: .file, forceNew: true)
         #expect(outcome.isNew && Self.sets(scene).count == 2)
     }

@@ -223,7 +223,7 @@ struct SharedRefreshTests {
             request.handed = caller.ports.sharing.handOver(scene.account, of: World.group)
             scene.world.milliseconds += pause
             // As the worker does it, at the other end of the pipe.
-            request = try RefreshWire.decodeRequest(RefreshWire.encode(request))
+            request = try RefreshWorkerProtocol.decodeRequest(RefreshWorkerProtocol.encode(request))
             #expect(request.handed != nil)
             let lock = try #require(try worker.ports.locks.tryLock(scene.account, in: World.group))
             #expect(try worker.services.refresh.refresh(request, holding: lock).refreshed)
@@ -265,7 +265,7 @@ struct SharedRefreshTests {
                 try worker.services.refresh.refresh(request, holding: lock)
             }
             guard error?.code == .signInRequired else { continue }
-            #expect(error?.isFinal == true && worker.copies[scene.account] == nil, "after \(reads) reads")
+            #expect(error?.forbidsStaleToken == true && worker.copies[scene.account] == nil, "after \(reads) reads")
             ends.append(worker.trace.calls.count { $0 == "cluster.read" } > reads)
         }
         // In one of them it was the look behind that which found no cluster.
@@ -319,7 +319,7 @@ struct SharedRefreshTests {
         let scene = try SharedScene(), one = scene.run.hosts[0], world = scene.world
         try scene.refresh(over: scene.run.hosts[1].process(), at: 1) { set in
             let began = world.milliseconds, process = one.process()
-            process.millisecondsLost = 5_000
+            process.millisecondsSpent = 5_000
             let lock = try? one.process().ports.locks.tryLock(scene.account, in: World.group)
             process.trace.act(before: "locks.lock") {
                 world.milliseconds += 4_000

@@ -9,12 +9,12 @@ struct SharedScene {
     let run: Run
     let account: String
     let process: SimulatedProcess
-    let link: GroupLink
+    let link: GroupConnection
 
     init() throws {
         run = Run(.shared, seed: 1, faults: Faults.none)
         process = run.hosts[0].process()
-        let sharing = try #require(process.ports.sharing as? ClusterSharing)
+        let sharing = try #require(process.ports.sharing as? ClusterGroupService)
         link = try sharing.sharedLink(World.group)
         account = try #require(try sharing.parts.local.index(of: World.group, .ids).ids.first)
     }
@@ -41,7 +41,7 @@ struct SharedScene {
     ) throws {
         let random = SimulatedRandom(world: world), process = run.hosts[host].process()
         let shared = SharedRefresh(
-            cluster: cluster, notes: NotesInFiles(files: process, group: World.group), seal: link.seal,
+            cluster: cluster, notes: FileIntentLog(files: process, group: World.group), seal: link.seal,
             clock: process, bootClock: process, random: random, cryptography: ToyCryptography(random: random),
             host: process.host.name, publicKey: process.host.publicKey ?? [])
         var job = SharedRefresh.Job(

@@ -24,11 +24,11 @@ private final class TiringNodes: Sendable {
     }
 }
 
-private struct TiringNode: RemoteProcedures {
-    let base: any RemoteProcedures
+private struct TiringNode: GRPCClient {
+    let base: any GRPCClient
     let nodes: TiringNodes
 
-    func call(_ method: String, _ message: [UInt8], milliseconds: Int) throws(RemoteFailure) -> [UInt8] {
+    func call(_ method: String, _ message: [UInt8], milliseconds: Int) throws(GRPCError) -> [UInt8] {
         if nodes.answers() { return try base.call(method, message, milliseconds: 30_000) }
         nodes.waited.withLock { $0 += Int64(milliseconds) }
         throw .broken(CredentialError(.temporary, "no answer"))
@@ -38,9 +38,9 @@ private struct TiringNode: RemoteProcedures {
 @Test func `at any point of a refresh, unreachable nodes cost ten seconds, and the response is kept`() throws {
     let nodes = try EtcdNodes(1), names = nodes.certificate(of: "host")
     defer { nodes.stop() }
-    let channel = ProcedureChannel(
+    let channel = GRPCChannel(
         .init(
-            address: try #require(WebAddress(nodes.endpoints[0])), authorities: nodes.authorities,
+            address: try #require(URI(nodes.endpoints[0])), authorities: nodes.authorities,
             certificate: ClientCertificate(certificateFile: names.certificate, keyFile: names.key)),
         transport: CurlTransport(userAgent: "test"))
     let real = EtcdCluster([("real", channel)])
@@ -48,7 +48,7 @@ private struct TiringNode: RemoteProcedures {
     for calls in 0..<9 {
         let run = Run(.shared, seed: 1, faults: Faults.none), process = run.hosts[0].process(),
             world = process.world
-        let sharing = try #require(process.ports.sharing as? ClusterSharing)
+        let sharing = try #require(process.ports.sharing as? ClusterGroupService)
         let link = try sharing.sharedLink(World.group)
         let account = try #require(try sharing.parts.local.index(of: World.group, .ids).ids.first)
         // The group as the simulation has it, on the real node.
@@ -56,9 +56,9 @@ private struct TiringNode: RemoteProcedures {
         for record in world.cluster.content.records.values { try put([.put(record.key, record.value)], real) }
         let tiring = TiringNodes(answering: calls), node = TiringNode(base: channel, nodes: tiring)
         let cluster = EtcdCluster(
-            (1...3).map { ("\($0)", node) }, waiting: ClusterWaiting { tiring.waited.withLock { $0 } })
+            (1...3).map { ("\($0)", node) }, waiting: TimeoutBudget { tiring.waited.withLock { $0 } })
         let random = SimulatedRandom(world: world)
-        let notes = NotesInFiles(files: process, group: World.group)
+        let notes = FileIntentLog(files: process, group: World.group)
         let shared = SharedRefresh(
             cluster: cluster, notes: notes, seal: link.seal, clock: process, bootClock: process, random: random,
             cryptography: ToyCryptography(random: random), host: "one", publicKey: link.backend.publicKey)
@@ -85,8 +85,8 @@ private struct TiringNode: RemoteProcedures {
     #expect(ends == ["refused", "kept", "put"])
 }
 
-private struct AnsweringNode: RemoteProcedures {
-    func call(_ method: String, _ message: [UInt8], milliseconds: Int) throws(RemoteFailure) -> [UInt8] { [] }
+private struct AnsweringNode: GRPCClient {
+    func call(_ method: String, _ message: [UInt8], milliseconds: Int) throws(GRPCError) -> [UInt8] { [] }
 }
 
 @Test func `a command that has waited before waits three seconds for unreachable nodes, and reaches a live one`()
@@ -94,15 +94,15 @@ private struct AnsweringNode: RemoteProcedures {
 {
     let silent = TiringNodes(answering: 0), node = TiringNode(base: AnsweringNode(), nodes: silent)
     let elapsed: @Sendable () -> Int64 = { silent.waited.withLock { $0 } }
-    let cluster = EtcdCluster((1...3).map { ("\($0)", node) }, waiting: ClusterWaiting(elapsed: elapsed))
-    cluster.hasWaited(12_000)
+    let cluster = EtcdCluster((1...3).map { ("\($0)", node) }, waiting: TimeoutBudget(elapsed: elapsed))
+    cluster.recordWait(12_000)
     for _ in 0..<3 { #expect(throws: CredentialError.self) { try cluster.revoke(ClusterLease(number: 1)) } }
-    #expect(elapsed() == 3_000 && cluster.millisecondsLost == 10_000)
+    #expect(elapsed() == 3_000 && cluster.millisecondsSpent == 10_000)
     let other = EtcdCluster(
-        [("1", node), ("2", node), ("3", AnsweringNode())], waiting: ClusterWaiting(elapsed: elapsed))
-    other.hasWaited(12_000)
+        [("1", node), ("2", node), ("3", AnsweringNode())], waiting: TimeoutBudget(elapsed: elapsed))
+    other.recordWait(12_000)
     try other.revoke(ClusterLease(number: 1))
-    #expect(other.millisecondsLost > 7_000)
+    #expect(other.millisecondsSpent > 7_000)
 }
 
 @Test func `a command that lost all its time to unreachable nodes, and got answers from others, still asks them`()
@@ -110,8 +110,8 @@ private struct AnsweringNode: RemoteProcedures {
 {
     let silent = TiringNodes(answering: 0), node = TiringNode(base: AnsweringNode(), nodes: silent)
     let cluster = EtcdCluster(
-        [("1", node), ("2", AnsweringNode())], waiting: ClusterWaiting { silent.waited.withLock { $0 } })
-    while cluster.millisecondsLost < 10_000 {
+        [("1", node), ("2", AnsweringNode())], waiting: TimeoutBudget { silent.waited.withLock { $0 } })
+    while cluster.millisecondsSpent < 10_000 {
         cluster.beginElsewhere(than: 1)
         try cluster.revoke(ClusterLease(number: 1))
     }
@@ -124,7 +124,7 @@ private struct AnsweringNode: RemoteProcedures {
 @Test func `silent clusters of a process are waited for together, each of them and one after the other`() throws {
     let silent = TiringNodes(answering: 0), node = TiringNode(base: AnsweringNode(), nodes: silent)
     let elapsed: @Sendable () -> Int64 = { silent.waited.withLock { $0 } },
-        waiting = ClusterWaiting(elapsed: elapsed)
+        waiting = TimeoutBudget(elapsed: elapsed)
     func cluster(_ names: [String]) -> EtcdCluster { EtcdCluster(names.map { ($0, node) }, waiting: waiting) }
     #expect(throws: CredentialError.self) { try cluster(["1", "2", "3"]).list("/a/") }
     #expect(elapsed() == 10_000)
@@ -140,9 +140,9 @@ private struct AnsweringNode: RemoteProcedures {
 @Test func `nodes that are looked at one by one are not waited for once more`() throws {
     let silent = TiringNodes(answering: 0), node = TiringNode(base: AnsweringNode(), nodes: silent)
     let cluster = EtcdCluster(
-        (1...3).map { ("\($0)", node) }, waiting: ClusterWaiting { silent.waited.withLock { $0 } })
+        (1...3).map { ("\($0)", node) }, waiting: TimeoutBudget { silent.waited.withLock { $0 } })
     #expect(cluster.health().allSatisfy { $0.error?.message.hasSuffix(": no answer") == true })
-    #expect(cluster.millisecondsLost >= 10_000)
+    #expect(cluster.millisecondsSpent >= 10_000)
     let before = silent.waited.withLock { $0 }
     #expect(throws: CredentialError.self) { try cluster.list("/a/") }
     #expect(silent.waited.withLock { $0 } == before)

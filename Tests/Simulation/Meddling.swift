@@ -30,14 +30,14 @@ extension World {
     func meddle() {
         guard let host = hosts.last(where: \.isExpelled), let outcast = host.publicKey, let newest,
             let former = formerKeys(of: outcast).max(by: { $0.epoch.number < $1.epoch.number }),
-            let backend = hosts[0].files[GroupBackend.fileName],
-            let groupID = try? GroupBackend(fileContent: backend, of: Self.group).groupID
+            let backend = hosts[0].files[ClusterConfiguration.fileName],
+            let groupID = try? ClusterConfiguration(fileContent: backend, of: Self.group).groupID
         else { return }
         let random = SimulatedRandom(world: self), cryptography = ToyCryptography(random: random)
         let wrap = KeyWrap(groupID: groupID, cryptography: cryptography, random: random)
         var evil = GroupHost(
             name: Self.accomplice, publicKey: cryptography.makeAgreementKey().publicKey,
-            joinedAt: Instant(epochSeconds: Self.start))
+            joinedAt: Timestamp(epochSeconds: Self.start))
         var changes: [ClusterTransaction.Change] = []
         do throws(CredentialError) {
             evil.admission = try wrap.admission(of: evil, key: former.key.bytes, epoch: former.epoch.number)
@@ -46,7 +46,7 @@ extension World {
                 .sorted { $0.name < $1.name }
             let named =
                 newest.expelled
-                + [ExpelledHost(name: host.name, publicKey: outcast)].filter { !newest.has($0) }
+                + [RevokedHost(name: host.name, publicKey: outcast)].filter { !newest.has($0) }
             if draw(4) { return try changeSettings(former, of: outcast, wrap) }
             let forged: KeyEpoch
             var provingKey = former.key.bytes
@@ -119,7 +119,7 @@ extension World {
     private func formerKeys(of outcast: [UInt8]) -> [FormerKey] {
         hosts.flatMap { host in
             host.keptEpochs.compactMap { epoch in
-                guard !epoch.has(ExpelledHost(name: "", publicKey: outcast)),
+                guard !epoch.has(RevokedHost(name: "", publicKey: outcast)),
                     forgeries[epoch.number]?.contains(where: \.isNew) != true,
                     let wrapped = host.files["key-\(epoch.number)"], let bytes = Self.dataKey(wrapped)
                 else { return nil }
@@ -151,7 +151,7 @@ extension SimulatedProcess {
     /// may come too late.
     func knows(_ forged: World.Forgery) -> Bool {
         (knewEpochs + madeEpochs).contains {
-            $0.encoded != forged.content && $0.has(ExpelledHost(name: "", publicKey: forged.outcast))
+            $0.encoded != forged.content && $0.has(RevokedHost(name: "", publicKey: forged.outcast))
         }
     }
 

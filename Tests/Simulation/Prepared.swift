@@ -41,7 +41,7 @@ struct Prepared: Sendable {
         }
         _ = try first.process().keep(
             world.provider.begin(), of: world.type,
-            Registration(provider: SimulatedAdapter.issuer, clientID: world.type.clientID))
+            ClientIdentity(provider: SimulatedAdapter.issuer, clientID: world.type.clientID))
         cluster = world.cluster.content
         hosts = world.hosts.map(\.kept)
         current = world.provider.current

@@ -247,7 +247,7 @@ struct Rules {
                     broken.append("\(host.name) removes the intent of \(standing.host)")
                 }
             } else if isAlive, world.recorded[standing.nonce]?.process != ObjectIdentifier(process),
-                host.files[NotesInFiles.answerPrefix + keys.id] == nil
+                host.files[FileIntentLog.answerPrefix + keys.id] == nil
             {
                 broken.append("\(host.name) withdraws an intent that may be under way")
             }
@@ -275,7 +275,8 @@ struct Rules {
         }
         // It would be tried again when it is used up.
         let left = removed.contains(keys.aside) ? nil : puts[keys.aside] ?? aside
-        if new != old, let left = left.flatMap({ try? AsideAnswers(decoding: SimulatedCluster.plaintext($0)) }),
+        if new != old,
+            let left = left.flatMap({ try? SupersededIntents(decoding: SimulatedCluster.plaintext($0)) }),
             [left.answer(to: Self.digest(old), of: ""), left.newest(of: "", in: after.lines[""])]
                 .contains(where: { $0?.tokenSet.refreshToken == new })
         {

@@ -131,7 +131,7 @@ extension Run {
 
     private func checkExpelled(_ host: SimulatedHost) {
         // One that ended while it joined knows of no group.
-        guard host.files[GroupBackend.fileName] != nil else { return }
+        guard host.files[ClusterConfiguration.fileName] != nil else { return }
         // Nobody is sent to sign in for what it could not keep, whoever has its name now.
         do throws(CredentialError) {
             try host.process().ports.sharing.check(World.group)
@@ -160,7 +160,7 @@ extension Run {
         let accounts = host.machine.accounts()
         for (id, stores) in host.machine.secrets() {
             let account = accounts.first { $0.id == id }
-            for store in stores where account?.store != store && account?.leftover != store {
+            for store in stores where account?.store != store && account?.staleKeyringCopy != store {
                 world.problems.append("\(id) has a secret in \(store) to which nothing leads")
             }
         }
@@ -175,7 +175,7 @@ extension Run {
     /// The hosts that are refused a new token.
     private func refused(_ hosts: [SimulatedHost]) -> [Refusal] {
         // Nobody has looked at the cluster just now.
-        world.milliseconds += 2 * 1_000 * GroupBackend.standardCacheSeconds
+        world.milliseconds += 2 * 1_000 * ClusterConfiguration.standardCacheSeconds
         var errors: [Refusal] = []
         for host in hosts {
             do throws(CredentialError) { try token(host.process(), force: true) } catch {

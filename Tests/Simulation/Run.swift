@@ -278,8 +278,8 @@ package final class Run: @unchecked Sendable {
         return try process.ports.records.account(entry.id, in: World.group)
     }
 
-    private var registration: Registration {
-        Registration(provider: SimulatedAdapter.issuer, clientID: world.type.clientID)
+    private var registration: ClientIdentity {
+        ClientIdentity(provider: SimulatedAdapter.issuer, clientID: world.type.clientID)
     }
 
     @discardableResult

@@ -67,8 +67,8 @@ final class SimulatedHost: @unchecked Sendable {
     }
 
     /// How it reaches the cluster.
-    func backend(takesOver: Bool) -> GroupBackend {
-        var backend = GroupBackend(
+    func backend(takesOver: Bool) -> ClusterConfiguration {
+        var backend = ClusterConfiguration(
             endpoints: ["https://simulated"], authorities: nil, certificate: nil, prefix: World.prefix, host: name,
             keyStore: .file)
         backend.takeOverSeconds = takesOver ? 0 : nil
@@ -76,12 +76,12 @@ final class SimulatedHost: @unchecked Sendable {
     }
 
     /// Asks to be let into the group.
-    func join(_ process: SimulatedProcess, takesOver: Bool) throws(CredentialError) -> SharedHost {
+    func join(_ process: SimulatedProcess, takesOver: Bool) throws(CredentialError) -> GroupMember {
         try process.ports.sharing.membership.join(World.group, backend(takesOver: takesOver), passphrase: nil)
     }
 
     /// Whether it has an answer that is not known to be in the cluster.
-    var hasJournal: Bool { files.keys.contains { $0.hasPrefix(NotesInFiles.answerPrefix) } }
+    var hasJournal: Bool { files.keys.contains { $0.hasPrefix(FileIntentLog.answerPrefix) } }
 
     /// The keys of hosts of which its files say that they were expelled.
     var filedExpelled: Set<[UInt8]> {
@@ -95,11 +95,12 @@ final class SimulatedHost: @unchecked Sendable {
 
     /// The public key by which its shared group knows it.
     private(set) lazy var publicKey =
-        (try? GroupBackend(fileContent: files[GroupBackend.fileName] ?? [], of: World.group))?.publicKey
+        (try? ClusterConfiguration(fileContent: files[ClusterConfiguration.fileName] ?? [], of: World.group))?
+        .publicKey
 
     /// The note that it has written down of an account's intent.
-    func note(of account: String) -> IntentNote? {
-        try? NotesInFiles(files: StillFiles(host: self), group: World.group).intent(of: account)
+    func note(of account: String) -> IntentLogEntry? {
+        try? FileIntentLog(files: StillFiles(host: self), group: World.group).intent(of: account)
     }
 
     /// The same machine once more, as it is just now.
@@ -110,10 +111,10 @@ final class SimulatedHost: @unchecked Sendable {
         clone.files = files.filter { withNotes || !($0.key.hasPrefix("intent-") || $0.key.hasPrefix("answer-")) }
         clone.place = "\(place), copied"
         clone.copiedUnderWay = Set(
-            clone.files.filter { $0.key.hasPrefix(NotesInFiles.intentPrefix) }.compactMap { name, content in
+            clone.files.filter { $0.key.hasPrefix(FileIntentLog.intentPrefix) }.compactMap { name, content in
                 // As the file has it, not as the code reads it.
                 guard (try? JSONValue.parse(content))?.object?["place"] != nil else { return nil }
-                return note(of: String(name.dropFirst(NotesInFiles.intentPrefix.count)))?.nonce
+                return note(of: String(name.dropFirst(FileIntentLog.intentPrefix.count)))?.nonce
             })
         clone.usedUp = usedUp
         clone.journaled = withNotes ? journaled : [:]

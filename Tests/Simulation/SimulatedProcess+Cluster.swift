@@ -38,11 +38,11 @@ extension SimulatedProcess: Cluster {
         try call("read") { () throws(CredentialError) in try found(keys) }
     }
 
-    func read(_ keys: [String], listing prefix: String) throws(CredentialError) -> ClusterReading {
+    func read(_ keys: [String], listing prefix: String) throws(CredentialError) -> ReadResult {
         try call("read") { () throws(CredentialError) in
             let listed = world.cluster.content.records.values.filter { $0.key.hasPrefix(prefix) }
                 .sorted { $0.key < $1.key }.map { ClusterRecord(key: $0.key, value: [], revision: $0.revision) }
-            return ClusterReading(records: try found(keys), listed: listed)
+            return ReadResult(records: try found(keys), listed: listed)
         }
     }
 
@@ -61,8 +61,10 @@ extension SimulatedProcess: Cluster {
             if key.hasSuffix("/live") { lastIntent.isAlive = record != nil }
             if key.hasSuffix("/aside") {
                 read[key] = record
-                let aside = record.flatMap { try? AsideAnswers(decoding: SimulatedCluster.plaintext($0.value)) }
-                lastAside = aside ?? AsideAnswers()
+                let aside = record.flatMap {
+                    try? SupersededIntents(decoding: SimulatedCluster.plaintext($0.value))
+                }
+                lastAside = aside ?? SupersededIntents()
             }
         }
         if !news.isSubset(of: host.hasNotedExpelled) { world.hearOfExpel() }
@@ -180,7 +182,7 @@ extension SimulatedProcess: Cluster {
         return Hold(cluster: world.cluster, number: lease.number)
     }
 
-    func hasWaited(_ milliseconds: Int64) { waitedElsewhere += milliseconds }
+    func recordWait(_ milliseconds: Int64) { waitedElsewhere += milliseconds }
 
     func revoke(_ lease: ClusterLease) throws(CredentialError) {
         try call("revoke") { () throws(CredentialError) in world.cluster.end(lease.number) }
@@ -198,7 +200,7 @@ private struct Hold: HeldLease {
 extension SimulatedProcess: GroupFiles {
     func read(_ name: String, of group: KeychainGroup) throws(CredentialError) -> [UInt8]? {
         // How the group is shared is looked at again and again, and never changes here.
-        if name == GroupBackend.fileName { return host.files[name] }
+        if name == ClusterConfiguration.fileName { return host.files[name] }
         return try trace.call("files.read") { () throws(CredentialError) in host.files[name] }
     }
 
@@ -213,14 +215,14 @@ extension SimulatedProcess: GroupFiles {
             world.tell("\(self.name) keeps \(name)")
             if name == GroupSettings.fileName { world.problems += Rules.agreed(content, by: self) }
             host.files[name] = content
-            if name.hasPrefix(NotesInFiles.intentPrefix),
-                let note = host.note(of: String(name.dropFirst(NotesInFiles.intentPrefix.count)))
+            if name.hasPrefix(FileIntentLog.intentPrefix),
+                let note = host.note(of: String(name.dropFirst(FileIntentLog.intentPrefix.count)))
             {
                 isNoted(note)
             }
-            if name.hasPrefix(NotesInFiles.answerPrefix) {
+            if name.hasPrefix(FileIntentLog.answerPrefix) {
                 noted = nil
-                host.journaled[String(name.dropFirst(NotesInFiles.answerPrefix.count))] =
+                host.journaled[String(name.dropFirst(FileIntentLog.answerPrefix.count))] =
                     host.underWay[ObjectIdentifier(self)]
                 isSafe()
             }
@@ -228,7 +230,7 @@ extension SimulatedProcess: GroupFiles {
     }
 
     /// That it sends is noted only when it has read, after it had recorded the intent, that this stands and is alive.
-    private func isNoted(_ note: IntentNote) {
+    private func isNoted(_ note: IntentLogEntry) {
         noted = note.maySend ? note.nonce : nil
         guard note.maySend else { return }
         isTooLate = world.milliseconds - leaseBegan >= SharedRefresh.leaseSeconds * 1_000 / 2
@@ -243,8 +245,8 @@ extension SimulatedProcess: GroupFiles {
     func remove(_ name: String, of group: KeychainGroup) throws(CredentialError) {
         try trace.call("files.remove") { () throws(CredentialError) in
             host.files[name] = nil
-            if name.hasPrefix(NotesInFiles.answerPrefix) {
-                host.journaled[String(name.dropFirst(NotesInFiles.answerPrefix.count))] = nil
+            if name.hasPrefix(FileIntentLog.answerPrefix) {
+                host.journaled[String(name.dropFirst(FileIntentLog.answerPrefix.count))] = nil
             }
         }
     }

@@ -20,7 +20,7 @@ final class SimulatedProcess: @unchecked Sendable {
     /// The intent that it has read last, and whether its host was alive.
     var lastIntent: (nonce: IntentNonce?, isAlive: Bool) = (nil, false)
     /// The late answers that it has read with that.
-    var lastAside = AsideAnswers()
+    var lastAside = SupersededIntents()
     /// The keys of hosts that the cluster has named to it as expelled.
     var readExpelled: Set<[UInt8]> = []
     /// The expelled hosts that its host knew of when it looked last: it cannot know the facts that another process
@@ -38,7 +38,7 @@ final class SimulatedProcess: @unchecked Sendable {
     /// To how many more calls the cluster does not answer.
     var silentCalls = 0
     /// For how long its cluster is said to have been silent, and for how long it was told that something else was waited for.
-    var millisecondsLost: Int64 = 0
+    var millisecondsSpent: Int64 = 0
     var waitedElsewhere: Int64 = 0
     /// The last one that has worked for this one.
     private(set) var lastWorker: SimulatedProcess?
@@ -51,7 +51,7 @@ final class SimulatedProcess: @unchecked Sendable {
     var takesOver = false
     private(set) lazy var ports = makePorts()
     private(set) lazy var services = AccountServices(
-        ports, AccountPolicy(refreshes: .worker), ProductConfiguration())
+        ports, AccountPolicy(refreshes: .worker), Configuration())
 
     var world: World { host.world }
 
@@ -149,7 +149,7 @@ final class SimulatedProcess: @unchecked Sendable {
         var ports = machinePorts(random, cryptography)
         if host.isShared {
             let stores = ports.stores
-            let sharing = ClusterSharing(
+            let sharing = ClusterGroupService(
                 .init(
                     files: self, local: noting(ports.records), events: ports.events, clock: ports.clock,
                     bootClock: self,
@@ -183,7 +183,7 @@ final class SimulatedProcess: @unchecked Sendable {
     }
 
     /// The records of this machine, of which is noted what they have had.
-    private func noting(_ records: any AccountRecords) -> WatchedRecords {
+    private func noting(_ records: any AccountRecordStore) -> WatchedRecords {
         WatchedRecords(
             base: records, begins: {},
             written: { [unowned self] record, outcome in
@@ -232,7 +232,7 @@ final class SimulatedProcess: @unchecked Sendable {
 
     /// Keeps a sign-in that has just been had.
     func keep(
-        _ refresh: RefreshToken, of type: AccountType, _ registration: Registration, in store: StoreKind = .file
+        _ refresh: RefreshToken, of type: AccountType, _ registration: ClientIdentity, in store: StoreKind = .file
     ) throws(CredentialError) -> SignInService.Outcome {
         var grant = Grant(flow: .code, obtainedAt: now)
         grant.refreshToken = Secret("\(refresh)")
@@ -257,7 +257,7 @@ final class SimulatedProcess: @unchecked Sendable {
 
     /// The token sets that the host has copied of the accounts.
     var copies: [String: TokenSet] {
-        guard let sharing = ports.sharing as? ClusterSharing,
+        guard let sharing = ports.sharing as? ClusterGroupService,
             let accounts = try? sharing.parts.local.index(of: World.group, .ids).ids
         else { return [:] }
         var copies: [String: TokenSet] = [:]
@@ -269,7 +269,7 @@ final class SimulatedProcess: @unchecked Sendable {
     }
 
     /// A process that was overtaken has the answer in memory alone still.
-    private func isWritten(_ outcome: RecordWriting?) {
+    private func isWritten(_ outcome: WriteResult?) {
         switch outcome {
         case .done?, .unknown?: isSafe()
         case .overtaken?, nil: break
@@ -292,7 +292,7 @@ final class SimulatedProcess: @unchecked Sendable {
     }
 
     /// A process that is told that no record was written finds none written.
-    private func told(_ record: AccountRecord, _ outcome: RecordWriting?) {
+    private func told(_ record: AccountRecord, _ outcome: WriteResult?) {
         guard !trace.isEnded, let lastPut, world.cluster.content.records[lastPut.key]?.value == lastPut.value else {
             return
         }
@@ -305,7 +305,7 @@ final class SimulatedProcess: @unchecked Sendable {
 }
 
 extension SimulatedProcess: WallClock, BootClock {
-    var now: Instant { Instant(epochSeconds: World.start + world.milliseconds / 1_000 + host.skew) }
+    var now: Timestamp { Timestamp(epochSeconds: World.start + world.milliseconds / 1_000 + host.skew) }
     var milliseconds: Int64 { world.milliseconds }
 }
 
@@ -387,11 +387,11 @@ extension SimulatedProcess: HTTPTransport {
 }
 
 /// Workers that end when they have answered.
-private struct EndingWorkers: ProgramRunner {
+private struct EndingWorkers: ProcessRunner {
     let base: MemoryWorker
     let end: @Sendable () -> Void
 
-    func run(_ words: [String], seconds: Int) throws(CredentialError) -> ProgramResult {
+    func run(_ words: [String], seconds: Int) throws(CredentialError) -> ProcessResult {
         try base.run(words, seconds: seconds)
     }
 

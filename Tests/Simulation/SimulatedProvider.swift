@@ -99,7 +99,7 @@ struct SimulatedAdapter: CredentialAdapter {
     func effectiveScope(_ scope: [String], of type: AccountType) -> [String] { scope }
 
     func refresh(_ request: RefreshRequest, in context: AdapterContext) throws(CredentialError) -> IssuedTokens {
-        guard let address = WebAddress(Self.issuer + "/token"), let token = request.grant.refreshToken else {
+        guard let address = URI(Self.issuer + "/token"), let token = request.grant.refreshToken else {
             throw CredentialError(.internalFault, "nothing to send")
         }
         let response = try context.transport.send(
@@ -127,5 +127,5 @@ struct SimulatedAdapter: CredentialAdapter {
     func revoke(_ grant: Grant, of type: AccountType, in context: AdapterContext) throws(CredentialError) {}
     func endSessionAddress(
         _ grant: Grant?, policy: String, of type: AccountType, in context: AdapterContext
-    ) throws(CredentialError) -> WebAddress? { nil }
+    ) throws(CredentialError) -> URI? { nil }
 }

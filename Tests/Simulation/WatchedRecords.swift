@@ -1,18 +1,18 @@
 import CredentialCore
 
 /// Records of which somebody is told what became of each writing; `nil` for an error.
-struct WatchedRecords: AccountRecords {
-    let base: any AccountRecords
+struct WatchedRecords: AccountRecordStore {
+    let base: any AccountRecordStore
     let begins: @Sendable () -> Void
-    let written: @Sendable (AccountRecord, RecordWriting?) -> Void
+    let written: @Sendable (AccountRecord, WriteResult?) -> Void
     /// Is given what was read of this machine's copies.
     var seen: @Sendable (AccountRecord) -> Void = { _ in }
     /// Is given the id of an account that is removed.
     var removed: @Sendable (String) -> Void = { _ in }
 
-    func write(_ record: AccountRecord, expecting expected: Int64?) throws(CredentialError) -> RecordWriting {
+    func write(_ record: AccountRecord, expecting expected: Int64?) throws(CredentialError) -> WriteResult {
         begins()
-        let outcome: RecordWriting
+        let outcome: WriteResult
         do throws(CredentialError) { outcome = try base.write(record, expecting: expected) } catch {
             written(record, nil)
             throw error
@@ -21,7 +21,7 @@ struct WatchedRecords: AccountRecords {
         return outcome
     }
     func groups() throws(CredentialError) -> [KeychainGroup] { try base.groups() }
-    func index(of group: KeychainGroup, _ check: IndexCheck) throws(CredentialError) -> AccountIndex {
+    func index(of group: KeychainGroup, _ check: IndexVerification) throws(CredentialError) -> AccountIndex {
         try base.index(of: group, check)
     }
     func read(_ id: String, in group: KeychainGroup) throws(CredentialError) -> AccountRecord? {
@@ -32,17 +32,17 @@ struct WatchedRecords: AccountRecords {
         if let record { seen(record) }
         return record
     }
-    func seenJustNow(_ id: String, in group: KeychainGroup) throws(CredentialError) -> AccountRecord? {
-        let record = try base.seenJustNow(id, in: group)
+    func loadRecent(_ id: String, in group: KeychainGroup) throws(CredentialError) -> AccountRecord? {
+        let record = try base.loadRecent(id, in: group)
         if let record { seen(record) }
         return record
     }
     func registry(
         of group: KeychainGroup, damaged: (String, CredentialError) -> Void
-    ) throws(CredentialError) -> AccountRegistry { try base.registry(of: group, damaged: damaged) }
+    ) throws(CredentialError) -> AccountList { try base.registry(of: group, damaged: damaged) }
     func remove(
         _ id: String, in group: KeychainGroup, expecting expected: Int64
-    ) throws(CredentialError) -> RecordWriting {
+    ) throws(CredentialError) -> WriteResult {
         removed(id)
         return try base.remove(id, in: group, expecting: expected)
     }
@@ -51,12 +51,12 @@ struct WatchedRecords: AccountRecords {
     }
     func setAsideOlder(_ group: KeychainGroup) throws(CredentialError) { try base.setAsideOlder(group) }
     func confirmed(
-        _ index: AccountIndex, of group: KeychainGroup, _ check: IndexCheck
+        _ index: AccountIndex, of group: KeychainGroup, _ check: IndexVerification
     ) throws(CredentialError) -> AccountIndex { try base.confirmed(index, of: group, check) }
 }
 
-struct SafeJournal: GenerationJournal {
-    let base: any GenerationJournal
+struct SafeJournal: TokenSetJournal {
+    let base: any TokenSetJournal
     let process: SimulatedProcess
 
     func write(_ sealed: [UInt8], for account: String, in group: KeychainGroup) throws(CredentialError) {

@@ -311,7 +311,7 @@ final class World: @unchecked Sendable {
             for intent in cluster.intents where recorded[intent.nonce]?.host === host {
                 lost.formUnion(cluster.tokens.filter { Rules.digest($0) == intent.token })
             }
-            if host.files.keys.contains(where: { $0.hasPrefix(NotesInFiles.answerPrefix) }) {
+            if host.files.keys.contains(where: { $0.hasPrefix(FileIntentLog.answerPrefix) }) {
                 lost.formUnion(cluster.tokens)
             }
             for token in lost { excused.insert(token.signIn) }
@@ -448,10 +448,10 @@ extension TokenSet {
     var isLost: Bool { grants[""]?.lostReason != nil }
 }
 
-extension GroupHosting {
+extension GroupMembershipService {
     /// Takes the host of a name out, whatever its key is.
     @discardableResult
-    func expel(_ host: String, from group: KeychainGroup) throws(CredentialError) -> Expulsion {
+    func expel(_ host: String, from group: KeychainGroup) throws(CredentialError) -> RemovalResult {
         try expel(host, fingerprint: nil, from: group)
     }
 }

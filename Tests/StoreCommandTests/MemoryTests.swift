@@ -58,7 +58,7 @@ struct MemoryTests {
     private func secrets(_ scene: Scene, opener: [UInt8]) throws -> [(String, [UInt8])] {
         let cryptography = LibCryptography()
         let file = [UInt8](try Data(contentsOf: URL(fileURLWithPath: scene.groupFolder + "/store.v1")))
-        let header = try SealedStore(file, path: "store.v1", cryptography).header
+        let header = try EncryptedStoreFile(file, path: "store.v1", cryptography).header
         let slot = try #require(header.slots.first)
         let key = try #require(try slot.unwrap(secret: opener, fileID: header.fileID, cryptography))
         return [

@@ -44,7 +44,7 @@ struct MigrationTests {
                 #expect(try target.read(secret) == [9, 9])
                 #expect(try source.read(secret) == nil)
                 let accounts = try scene.accounts().accounts
-                #expect(accounts.allSatisfy { $0.store == target.kind && $0.leftover == nil })
+                #expect(accounts.allSatisfy { $0.store == target.kind && $0.staleKeyringCopy == nil })
                 #expect(try scene.problems().isEmpty)
                 #expect(try scene.run(["store", "migrate", "--to", word]).standardOutput.isEmpty)
             }
@@ -130,7 +130,7 @@ struct MigrationTests {
             keyring.stopService()
             #expect(try scene.run(["store", "migrate", "--to", "secret-service"]).exitStatus == 5)
             #expect(try scene.holders(file) == ["00000000000000a1"])
-            #expect(try scene.accounts()[id: "00000000000000a1"]?.leftover == nil)
+            #expect(try scene.accounts()[id: "00000000000000a1"]?.staleKeyringCopy == nil)
             #expect(try scene.run(["store", "migrate"]).exitStatus == 2)
         }
     }
@@ -168,7 +168,7 @@ struct MigrationTests {
                     // The copy that counts is whole, and there is no other that nobody knows of.
                     #expect(held[account.store]?.contains(account.id) == true)
                     if held[account.store.other]?.contains(account.id) == true {
-                        #expect(account.leftover == account.store.other)
+                        #expect(account.staleKeyringCopy == account.store.other)
                     }
                 }
                 if Set(accounts.map(\.store)).count > 1 { mixed += 1 }
@@ -176,7 +176,7 @@ struct MigrationTests {
                 #expect(end.exitStatus == 0, "\(end.standardError)")
                 #expect(try scene.holders(store(target)) == ids)
                 #expect(try scene.holders(store(target.other)).isEmpty)
-                #expect(try scene.accounts().accounts.allSatisfy { $0.leftover == nil })
+                #expect(try scene.accounts().accounts.allSatisfy { $0.staleKeyringCopy == nil })
             }
             #expect(killed > 10 && mixed > 0, "\(killed) were killed, \(mixed) in the middle")
         }
@@ -190,7 +190,7 @@ struct MigrationTests {
             let service = SecretServiceStore(busAddress: keyring.busAddress, canPrompt: false) { _ in }
             try scene.signIn([id], in: file)
             try service.write(try Scene.tokenSet(id, in: .secretService).encoded(), for: scene.item(id), label: "x")
-            try scene.change(id) { $0.account.leftover = .secretService }
+            try scene.change(id) { $0.account.staleKeyringCopy = .secretService }
             #expect(try scene.problems().first?.contains("does not count") == true)
             #expect(try scene.run(["logout", "--account", id]).exitStatus == 0)
             #expect(try scene.holders(file).isEmpty)

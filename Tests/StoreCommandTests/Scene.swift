@@ -49,7 +49,7 @@ final class Scene: Sendable {
     }
 
     /// The accounts, as their records have them.
-    func accounts() throws -> AccountRegistry { try records.registry(of: group) }
+    func accounts() throws -> AccountList { try records.registry(of: group) }
 
     /// The path of a record.
     func path(_ id: String) -> String { groupFolder + "/accounts/" + id }
@@ -94,7 +94,7 @@ final class Scene: Sendable {
         let now = SystemClock().now
         var account = Account(
             id: id, type: "Tasks", adapter: "oauth2",
-            registration: Registration(provider: "https://id.example", clientID: "c"), subject: "subject-" + id,
+            registration: ClientIdentity(provider: "https://id.example", clientID: "c"), subject: "subject-" + id,
             store: store, now: now)
         account.username = "user-\(id)@example.com"
         var set = TokenSet(account: account, journalKey: [UInt8](repeating: 7, count: 32))

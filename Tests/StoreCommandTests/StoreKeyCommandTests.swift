@@ -145,7 +145,7 @@ import Testing
     func `locking drops the cached tokens`() throws {
         let scene = try Scene()
         let cache = SealedCache(runtime: scene.folder.path + "/run", clock: SystemClock())
-        let name = CacheEntryName.token(dataFolder: scene.dataHome, group: "default", account: "x", key: "k")
+        let name = CacheKey.token(dataFolder: scene.dataHome, group: "default", account: "x", key: "k")
         cache.write([1], name: name, seconds: 60)
         #expect(cache.read(name) == [1])
         #expect(try scene.run(["store", "lock"]).exitStatus == 0)

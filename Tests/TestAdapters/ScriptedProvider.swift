@@ -63,7 +63,7 @@ package final class ScriptedProvider: HTTPTransport {
     package func send(_ request: HTTPRequest, observer: TransferObserver) throws(CredentialError) -> HTTPResponse {
         var form: [String: String] = [:]
         if case .bytes(let bytes) = request.body {
-            for (name, value) in FormCoding.decode(String(decoding: bytes, as: UTF8.self)) ?? [] {
+            for (name, value) in FormURLEncoding.decode(String(decoding: bytes, as: UTF8.self)) ?? [] {
                 if form.updateValue(value, forKey: name) != nil { Issue.record("the field \(name) was sent twice") }
             }
         }
@@ -93,7 +93,7 @@ package struct SystemRandomness: RandomSource {
 /// Everything an adapter is given, in memory, with a signing key of the provider.
 package struct AdapterWorld: Sendable {
     package let provider = ScriptedProvider()
-    package let clock = MemoryClock(Instant(epochSeconds: 1_700_000_000))
+    package let clock = MemoryClock(Timestamp(epochSeconds: 1_700_000_000))
     package let notes = Notes()
     package let signer: Signer
     package var secrets = MemorySecrets()
@@ -151,12 +151,13 @@ extension JSONValue {
 
 extension SignInStep {
     /// The URL to open, its decoded fields, and what is pending.
-    package func opened() throws -> (address: WebAddress, fields: [String: String], pending: JSONObject) {
+    package func opened() throws -> (address: URI, fields: [String: String], pending: JSONObject) {
         guard case .interaction(.openURL(let address, let state), let pending) = self else {
             throw CredentialError(.internalFault, "the sign-in does not open a URL")
         }
         let fields = Dictionary(
-            (FormCoding.decode(address.query ?? "") ?? []).map { ($0.name, $0.value) }, uniquingKeysWith: { $1 })
+            (FormURLEncoding.decode(address.query ?? "") ?? []).map { ($0.name, $0.value) },
+            uniquingKeysWith: { $1 })
         #expect(fields["state"] == state)
         return (address, fields, pending)
     }

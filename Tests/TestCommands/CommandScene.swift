@@ -50,7 +50,7 @@ package struct CommandScene: Sendable {
             dataFolder: dataFolder,
             providers: PluginCatalog(
                 places: [], reserved: [machine.provider.name], environment: [:],
-                walls: PluginWalls(supervisor: nil, keptOut: [])),
+                walls: SandboxPolicy(supervisor: nil, keptOut: [])),
             presets: PresetCatalog(folders: ["/memory/presets"], files: machine.process().typeFiles),
             programs: programs, redirects: redirects, qrCodes: MemoryQRCodes(),
             demonstration: UnexpectedDemonstration())
@@ -94,12 +94,12 @@ package struct CommandScene: Sendable {
     /// A call with these options of every command, for a part of a command by itself.
     package func session(
         _ console: any Console = MemoryConsole(), group: String? = nil, trace: PortTrace = PortTrace()
-    ) throws(CredentialError) -> Session {
+    ) throws(CredentialError) -> CommandSession {
         let words = ["version"] + (group.map { ["--group", $0] } ?? [])
         guard case .command(let arguments) = try ArgumentParser(.standard).parse(words) else {
             throw CredentialError(.internalFault, "no command")
         }
-        return Session(
+        return CommandSession(
             context: context(console, trace), options: try GlobalOptions(arguments, environment: environment),
             notices: Notices(console: console, environment: environment, isQuiet: false, isVerbose: true))
     }
@@ -114,7 +114,7 @@ package struct CommandScene: Sendable {
 
     /// Lets the browser come back for a person.
     package func expectBrowser(_ person: String) {
-        programs.install("xdg-open") { _, _ in ProgramResult(output: [], exitStatus: 0) }
+        programs.install("xdg-open") { _, _ in ProcessResult(output: [], exitStatus: 0) }
         redirects.visit { [self] in
             let words = programs.started.last ?? []
             let page = words.last.flatMap { machine.file($0) } ?? ""

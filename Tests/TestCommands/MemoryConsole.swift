@@ -28,7 +28,7 @@ package final class MemoryConsole: Console {
     ///   - translations: the language.
     package init(
         input: String? = nil, answers: [String]? = nil, endsAfterAnswers: Bool = false, width: Int = 120,
-        translations: any Translations = English()
+        translations: any Translations = NoTranslations()
     ) {
         self.endsAfterAnswers = endsAfterAnswers
         self.width = width
@@ -52,7 +52,7 @@ package final class MemoryConsole: Console {
     /// The waits that were shown.
     package let waits = RecordedWaiting()
     package let translations: any Translations
-    package var waiting: any WaitingDisplay { waits }
+    package var waiting: any ProgressDisplay { waits }
 
     package func writeResult(_ bytes: [UInt8]) throws(CredentialError) { state.withLock { $0.result += bytes } }
 
@@ -62,7 +62,7 @@ package final class MemoryConsole: Console {
         state.withLock { $0.answers.isEmpty ? nil : $0.answers.removeFirst() }
     }
 
-    package func ask(_ prompt: Message, isSecret: Bool) throws(CredentialError) -> Secret {
+    package func ask(_ prompt: LocalizedMessage, isSecret: Bool) throws(CredentialError) -> Secret {
         if endsAfterAnswers, answersLeft == 0 { throw CredentialError(.cancelled, "nothing was entered") }
         guard let answer = answer() else { throw unexpected("the question '\(prompt)'") }
         return Secret(answer)

@@ -25,7 +25,7 @@ package final class MemoryRedirects: RedirectReceivers {
     package var isOpen: Bool { state.withLock(\.isOpen) }
 
     package func listen(
-        at redirectURI: WebAddress, for peers: RedirectPeers, stranger: @escaping @Sendable (UInt32?) -> Void
+        at redirectURI: URI, for peers: AllowedRedirectPeers, stranger: @escaping @Sendable (UInt32?) -> Void
     ) throws(CredentialError) -> any RedirectReceiver {
         state.withLock { $0.isOpen = true }
         return Receiver(receivers: self, redirectURI: redirectURI.origin + redirectURI.path)
@@ -46,7 +46,7 @@ package final class MemoryRedirects: RedirectReceivers {
             return address
         }
 
-        func show(title: Message, text: Message) {
+        func show(title: LocalizedMessage, text: LocalizedMessage) {
             receivers.state.withLock { $0.shown.append(title.description) }
         }
 
@@ -55,15 +55,15 @@ package final class MemoryRedirects: RedirectReceivers {
 }
 
 /// The data folder, with the faults that a test gives it.
-package final class MemoryDataFolder: DataFolder {
-    private let found: Mutex<[FolderFault]>
+package final class MemoryDataFolder: DataDirectoryInspector {
+    private let found: Mutex<[FolderProblem]>
 
     /// Makes a folder.
-    package init(_ faults: [FolderFault] = []) { found = Mutex(faults) }
+    package init(_ faults: [FolderProblem] = []) { found = Mutex(faults) }
 
-    package func faults() throws(CredentialError) -> [FolderFault] { found.withLock { $0 } }
+    package func faults() throws(CredentialError) -> [FolderProblem] { found.withLock { $0 } }
 
-    package func repair(_ fault: FolderFault) throws(CredentialError) {
+    package func repair(_ fault: FolderProblem) throws(CredentialError) {
         let isRepaired = found.withLock { faults in
             guard let place = faults.firstIndex(of: fault) else { return false }
             faults.remove(at: place)
@@ -94,11 +94,11 @@ package struct UnexpectedSettings: SettingsImporter {
 }
 
 /// A demonstration that nobody may run.
-package struct UnexpectedDemonstration: Demonstration {
+package struct UnexpectedDemonstration: DemoRunner {
     /// Makes it.
     package init() {}
 
-    package func run(_ session: Session, _ form: DemonstrationForm) throws(CredentialError) {
+    package func run(_ session: CommandSession, _ form: DemoMode) throws(CredentialError) {
         throw unexpected("the demonstration")
     }
 }

@@ -6,10 +6,10 @@ import TestPorts
 
 /// Programs and the user's files in memory. A program that a test has not installed is not there; what one does is said by
 /// the test, or is unexpected.
-package final class MemoryPrograms: Programs {
+package final class MemoryPrograms: ProcessPort {
     /// The behaviour of a program with its words and, if it is run in our place, with the variables that it is
     /// given.
-    package typealias Behaviour = @Sendable (_ words: [String], _ variables: [String: String]) -> ProgramResult
+    package typealias Behaviour = @Sendable (_ words: [String], _ variables: [String: String]) -> ProcessResult
 
     private struct State {
         var installed: [String: Behaviour] = [:]
@@ -18,7 +18,7 @@ package final class MemoryPrograms: Programs {
         var links: [String: String] = [:]
         var made = 0
         var removed: [String] = []
-        var ending: ProgramEnding?
+        var ending: TerminationStatus?
         var isWithoutMemory = false
         var whenPaused: @Sendable (Int) -> Void = { _ in }
     }
@@ -55,14 +55,14 @@ package final class MemoryPrograms: Programs {
     package var started: [[String]] { state.withLock(\.started) }
 
     /// Like which program this process has ended.
-    package var ending: ProgramEnding? { state.withLock(\.ending) }
+    package var ending: TerminationStatus? { state.withLock(\.ending) }
 
     /// The private files that were removed.
     package var removed: [String] { state.withLock(\.removed) }
 
     // MARK: Programs
 
-    private func start(_ words: [String], _ variables: [String: String]) throws(CredentialError) -> ProgramResult {
+    private func start(_ words: [String], _ variables: [String: String]) throws(CredentialError) -> ProcessResult {
         if let error = words.first.flatMap({ word in state.withLock { $0.refused[word] } }) { throw error }
         let behaviour = state.withLock { state in
             state.started.append(words)
@@ -72,7 +72,7 @@ package final class MemoryPrograms: Programs {
         return behaviour(words, variables)
     }
 
-    package func run(_ words: [String], seconds: Int) throws(CredentialError) -> ProgramResult {
+    package func run(_ words: [String], seconds: Int) throws(CredentialError) -> ProcessResult {
         try start(words, [:])
     }
 
@@ -91,7 +91,7 @@ package final class MemoryPrograms: Programs {
     package func accompany(
         _ words: [String], variables: [String: String], meanwhile: @escaping @Sendable () -> Void,
         unattended: (CredentialError) -> Void
-    ) throws(CredentialError) -> ProgramEnding {
+    ) throws(CredentialError) -> TerminationStatus {
         .exited(try start(words, variables).exitStatus)
     }
 
@@ -101,7 +101,7 @@ package final class MemoryPrograms: Programs {
 
     package func accompany(
         _ process: Int32, meanwhile: @escaping @Sendable () -> Void, unattended: (CredentialError) -> Void
-    ) throws(CredentialError) -> ProgramEnding {
+    ) throws(CredentialError) -> TerminationStatus {
         throw unexpected("the process \(process)")
     }
 
@@ -116,7 +116,7 @@ package final class MemoryPrograms: Programs {
         throw unexpected("the directory \(directory)")
     }
 
-    package func end(like ending: ProgramEnding) throws(CredentialError) -> Never {
+    package func end(like ending: TerminationStatus) throws(CredentialError) -> Never {
         state.withLock { $0.ending = ending }
         throw CredentialError(.interrupted, "this process has ended")
     }
@@ -132,7 +132,7 @@ package final class MemoryPrograms: Programs {
 
     // MARK: Files
 
-    private var files: any TypeFiles { machine.process().typeFiles }
+    private var files: any DefinitionStore { machine.process().typeFiles }
 
     package func isThere(_ path: String) -> Bool {
         path == ownPath || linkTarget(path) != nil || machine.file(path) != nil
@@ -191,7 +191,7 @@ package final class MemoryPrograms: Programs {
 
     private struct Output: OutputFile {
         let path: String
-        let files: any TypeFiles
+        let files: any DefinitionStore
 
         func write(_ bytes: [UInt8]) throws(CredentialError) {
             try files.write((try files.read(path)?.bytes ?? []) + bytes, to: path)

@@ -17,12 +17,12 @@ package final class MemoryMachine: Sendable {
         var marks: [String: ObjectIdentifier] = [:]
         var holders: [String: ObjectIdentifier] = [:]
         var events: [AccountEvent] = []
-        var cached: [CacheEntryName: [UInt8]] = [:]
+        var cached: [CacheKey: [UInt8]] = [:]
         /// How often a record was changed.
         var changes = 0
-        var files: [String: TypeFile] = [:]
+        var files: [String: DefinitionFile] = [:]
         var adapters: [any CredentialAdapter] = []
-        var documents: [String: PublishedDocument] = [:]
+        var documents: [String: ProviderDocument] = [:]
         var random: UInt8 = 0
         var keys: [KeychainGroup: Keys] = [:]
         var madeKeys = 0
@@ -65,7 +65,7 @@ package final class MemoryMachine: Sendable {
     /// - Parameter trace: counts its calls.
     package func process(
         _ trace: PortTrace = PortTrace(), environment: [String: String] = [:],
-        transport: any HTTPTransport = UnexpectedTransport(), programs: any ProgramRunner = UnexpectedPrograms()
+        transport: any HTTPTransport = UnexpectedTransport(), programs: any ProcessRunner = UnexpectedPrograms()
     ) -> MachinePorts {
         freeLocks(whenEnded: trace)
         let process = MemoryProcess(machine: self, trace: trace)
@@ -142,8 +142,8 @@ package final class MemoryMachine: Sendable {
     }
 
     /// The accounts of a group.
-    package func registry(_ group: KeychainGroup = .standard) -> AccountRegistry {
-        var registry = AccountRegistry()
+    package func registry(_ group: KeychainGroup = .standard) -> AccountList {
+        var registry = AccountList()
         registry.accounts = records(of: group).map(\.account)
         return registry
     }
@@ -200,7 +200,7 @@ package final class MemoryMachine: Sendable {
     package var events: [AccountEvent] { state.withLock(\.events) }
 
     /// The names of the cache's entries.
-    package var cached: [CacheEntryName] { state.withLock { Array($0.cached.keys) } }
+    package var cached: [CacheKey] { state.withLock { Array($0.cached.keys) } }
 
     /// Makes every call of a store fail; `nil` mends it.
     package func breakStore(_ store: StoreKind, with error: CredentialError?) {
@@ -210,7 +210,7 @@ package final class MemoryMachine: Sendable {
     /// Puts a file in place; `nil` removes it.
     package func setFile(_ path: String, _ text: String?, isPrivate: Bool = true) {
         state.withLock {
-            $0.files[path] = text.map { TypeFile(bytes: Array($0.utf8), isPrivate: isPrivate) }
+            $0.files[path] = text.map { DefinitionFile(bytes: Array($0.utf8), isPrivate: isPrivate) }
         }
     }
 
@@ -283,13 +283,13 @@ package final class MemoryMachine: Sendable {
 
 /// A clock that stands still until a test moves it.
 package final class MemoryClock: WallClock, BootClock {
-    private let time: Mutex<Instant>
+    private let time: Mutex<Timestamp>
     private let passed = Mutex<Int64>(0)
 
     /// Makes a clock.
-    package init(_ now: Instant = Instant(epochSeconds: 1_800_000_000)) { time = Mutex(now) }
+    package init(_ now: Timestamp = Timestamp(epochSeconds: 1_800_000_000)) { time = Mutex(now) }
 
-    package var now: Instant { time.withLock { $0 } }
+    package var now: Timestamp { time.withLock { $0 } }
 
     package var milliseconds: Int64 { passed.withLock { $0 } }
 

@@ -17,14 +17,14 @@ extension MemoryProcess: RandomSource {
     }
 }
 
-extension MemoryProcess: AccountRecords {
+extension MemoryProcess: AccountRecordStore {
     func groups() throws(CredentialError) -> [KeychainGroup] {
         try trace.call("records.groups") { () throws(CredentialError) in
             machine.state.withLock { $0.records.keys.sorted { $0.name < $1.name } }
         }
     }
 
-    func index(of group: KeychainGroup, _ check: IndexCheck) throws(CredentialError) -> AccountIndex {
+    func index(of group: KeychainGroup, _ check: IndexVerification) throws(CredentialError) -> AccountIndex {
         try trace.call("records.index") { () throws(CredentialError) in
             AccountIndex(machine.records(of: group).map(\.account))
         }
@@ -32,7 +32,7 @@ extension MemoryProcess: AccountRecords {
 
     func registry(
         of group: KeychainGroup, damaged: (String, CredentialError) -> Void
-    ) throws(CredentialError) -> AccountRegistry {
+    ) throws(CredentialError) -> AccountList {
         try trace.call("records.list") { () throws(CredentialError) in machine.registry(group) }
     }
 
@@ -40,7 +40,7 @@ extension MemoryProcess: AccountRecords {
         try trace.call("records.read") { () throws(CredentialError) in machine.record(id, group: group) }
     }
 
-    func write(_ record: AccountRecord, expecting expected: Int64?) throws(CredentialError) -> RecordWriting {
+    func write(_ record: AccountRecord, expecting expected: Int64?) throws(CredentialError) -> WriteResult {
         try trace.call("records.write") { () throws(CredentialError) in
             let id = record.account.id
             guard machine.record(id, group: record.group)?.generation == expected else { return .overtaken }
@@ -53,7 +53,7 @@ extension MemoryProcess: AccountRecords {
 
     func remove(
         _ id: String, in group: KeychainGroup, expecting expected: Int64
-    ) throws(CredentialError) -> RecordWriting {
+    ) throws(CredentialError) -> WriteResult {
         try trace.call("records.remove") { () throws(CredentialError) in
             guard machine.record(id, group: group)?.generation == expected else { return .overtaken }
             machine.setRecord(nil, of: id, group: group)
@@ -78,7 +78,7 @@ extension MemoryProcess: UsedRefreshTokens {
         }
     }
 
-    func record(_ token: Secret, until end: Instant?) {
+    func record(_ token: Secret, until end: Timestamp?) {
         trace.quietCall("used.write", otherwise: ()) {
             machine.state.withLock { _ = $0.usedTokens.insert(token.reveal()) }
         }
@@ -88,7 +88,7 @@ extension MemoryProcess: UsedRefreshTokens {
         trace.quietCall("used.read", otherwise: nil) { machine.state.withLock { $0.rotations[grant] } }
     }
 
-    func record(rotation: Int64, of grant: String, until end: Instant?) {
+    func record(rotation: Int64, of grant: String, until end: Timestamp?) {
         trace.quietCall("used.write", otherwise: ()) {
             machine.state.withLock { $0.rotations[grant] = max(rotation, $0.rotations[grant] ?? 0) }
         }
@@ -100,7 +100,7 @@ extension MemoryProcess: UsedRefreshTokens {
 }
 
 /// Seals nothing, and opens only what a key has sealed that is kept; a broken file store seals and opens nothing.
-extension MemoryProcess: TokenSetVault {
+extension MemoryProcess: TokenSetCipher {
     func seal(
         _ tokenSet: [UInt8], of account: String, generation: Int64, in group: KeychainGroup
     ) throws(CredentialError) -> SealedTokenSet {
@@ -140,7 +140,7 @@ extension MemoryProcess: TokenSetVault {
     }
 }
 
-extension MemoryProcess: GenerationJournal {
+extension MemoryProcess: TokenSetJournal {
     func accounts(in group: KeychainGroup) throws(CredentialError) -> [String] {
         try trace.call("journal.accounts") { () throws(CredentialError) in machine.journaled(group) }
     }
@@ -241,19 +241,19 @@ private final class MemoryFeed: EventFeed {
 }
 
 extension MemoryProcess: AccessTokenCache {
-    func read(_ name: CacheEntryName) -> [UInt8]? {
+    func read(_ name: CacheKey) -> [UInt8]? {
         trace.quietCall("cache.read", otherwise: nil) { machine.state.withLock { $0.cached[name] } }
     }
 
-    func write(_ entry: [UInt8], name: CacheEntryName, seconds: Int64) {
+    func write(_ entry: [UInt8], name: CacheKey, seconds: Int64) {
         trace.quietCall("cache.write", otherwise: ()) { machine.state.withLock { $0.cached[name] = entry } }
     }
 
-    func remove(_ name: CacheEntryName) {
+    func remove(_ name: CacheKey) {
         trace.quietCall("cache.remove", otherwise: ()) { machine.state.withLock { $0.cached[name] = nil } }
     }
 
-    func removeAll(ofOwner name: CacheEntryName) {
+    func removeAll(ofOwner name: CacheKey) {
         trace.quietCall("cache.remove", otherwise: ()) {
             machine.state.withLock { state in
                 state.cached = state.cached.filter { $0.key.owner != name.owner }
@@ -269,26 +269,26 @@ extension MemoryProcess: AccessTokenCache {
 }
 
 /// Files that change with what is kept: a record with its account, an index with every change.
-extension MemoryProcess: FileStates {
-    func state(of path: String) -> FileState? {
+extension MemoryProcess: FileStamps {
+    func state(of path: String) -> FileStamp? {
         let parts = path.split(separator: "/")
         if parts.count > 3, parts[parts.count - 2] == "accounts",
             let group = try? KeychainGroup(String(parts[parts.count - 3]))
         {
             return machine.record(String(parts[parts.count - 1]), group: group).map { record in
-                FileState(device: 1, inode: 2, size: 1, modified: record.generation, changed: record.generation)
+                FileStamp(device: 1, inode: 2, size: 1, modified: record.generation, changed: record.generation)
             }
         }
         let number = Int64(machine.state.withLock(\.changes))
-        return FileState(device: 1, inode: 1, size: 1, modified: number, changed: number)
+        return FileStamp(device: 1, inode: 1, size: 1, modified: number, changed: number)
     }
 
     var time: Int64 { Int64(machine.state.withLock(\.changes)) + 1 }
 }
 
 extension MemoryProcess: MetadataCache {
-    func read(_ address: String) -> PublishedDocument? { machine.state.withLock { $0.documents[address] } }
-    func write(_ document: PublishedDocument, for address: String) {
+    func read(_ address: String) -> ProviderDocument? { machine.state.withLock { $0.documents[address] } }
+    func write(_ document: ProviderDocument, for address: String) {
         machine.state.withLock { $0.documents[address] = document }
     }
 }

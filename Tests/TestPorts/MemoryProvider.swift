@@ -146,7 +146,7 @@ package final class MemoryProvider: CredentialAdapter {
             return .done(signIn(username, to: request.type, policy: request.policy))
         }
         let state = context.random.urlSafeToken()
-        guard let address = WebAddress("\(Self.issuer)/authorize?state=\(state)") else {
+        guard let address = URI("\(Self.issuer)/authorize?state=\(state)") else {
             throw CredentialError(.internalFault, "an address that is none")
         }
         var pending = JSONObject()
@@ -200,7 +200,7 @@ package final class MemoryProvider: CredentialAdapter {
 
     package func endSessionAddress(
         _ grant: Grant?, policy: String, of type: AccountType, in context: AdapterContext
-    ) throws(CredentialError) -> WebAddress? { nil }
+    ) throws(CredentialError) -> URI? { nil }
 }
 
 /// An adapter whose calls are those of a process: one that was ended sends nothing, and hears no answer.
@@ -240,7 +240,7 @@ struct TracedAdapter: CredentialAdapter {
     }
     func endSessionAddress(
         _ grant: Grant?, policy: String, of type: AccountType, in context: AdapterContext
-    ) throws(CredentialError) -> WebAddress? {
+    ) throws(CredentialError) -> URI? {
         try base.endSessionAddress(grant, policy: policy, of: type, in: context)
     }
 }

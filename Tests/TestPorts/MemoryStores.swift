@@ -1,10 +1,12 @@
 import CredentialCore
 
 /// The files of a machine in memory.
-struct MemoryFiles: TypeFiles {
+struct MemoryFiles: DefinitionStore {
     let machine: MemoryMachine
 
-    func read(_ path: String) throws(CredentialError) -> TypeFile? { machine.state.withLock { $0.files[path] } }
+    func read(_ path: String) throws(CredentialError) -> DefinitionFile? {
+        machine.state.withLock { $0.files[path] }
+    }
 
     func names(in folder: String) throws(CredentialError) -> [String] {
         machine.state.withLock { state in
@@ -14,7 +16,7 @@ struct MemoryFiles: TypeFiles {
     }
 
     func write(_ bytes: [UInt8], to path: String) throws(CredentialError) {
-        machine.state.withLock { $0.files[path] = TypeFile(bytes: bytes, isPrivate: true) }
+        machine.state.withLock { $0.files[path] = DefinitionFile(bytes: bytes, isPrivate: true) }
     }
 
     func remove(_ path: String) throws(CredentialError) { machine.state.withLock { $0.files[path] = nil } }
@@ -27,7 +29,7 @@ extension MemoryProcess: SecretStores {
         MemoryStore(machine: machine, trace: trace, kind: kind)
     }
 
-    func vault() throws(CredentialError) -> any TokenSetVault { self }
+    func vault() throws(CredentialError) -> any TokenSetCipher { self }
 }
 
 /// A store in memory.
@@ -45,7 +47,7 @@ private struct MemoryStore: SecretStore {
         }
     }
 
-    func protection(of group: KeychainGroup) throws(CredentialError) -> StoreProtection? { nil }
+    func protection(of group: KeychainGroup) throws(CredentialError) -> ProtectionSummary? { nil }
 
     func probe() throws(CredentialError) { try call("probe") { () throws(CredentialError) in } }
 

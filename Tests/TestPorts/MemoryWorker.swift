@@ -1,7 +1,7 @@
 import CredentialCore
 
 /// The refresh worker in memory: a process of its own, which has the lock and goes on when its caller is ended.
-package struct MemoryWorker: ProgramRunner {
+package struct MemoryWorker: ProcessRunner {
     /// The process that a worker is.
     package typealias Process = (trace: PortTrace, services: AccountServices)
 
@@ -37,7 +37,7 @@ package struct MemoryWorker: ProgramRunner {
         }
     }
 
-    package func run(_ words: [String], seconds: Int) throws(CredentialError) -> ProgramResult {
+    package func run(_ words: [String], seconds: Int) throws(CredentialError) -> ProcessResult {
         throw unexpected("the program \(words)")
     }
 
@@ -49,12 +49,12 @@ package struct MemoryWorker: ProgramRunner {
             var trace: PortTrace?
             let answer: [UInt8]
             do throws(CredentialError) {
-                let request = try RefreshWire.decodeRequest(input), worker = try process(request)
+                let request = try RefreshWorkerProtocol.decodeRequest(input), worker = try process(request)
                 trace = worker.trace
                 (lock as? MemoryLock)?.pass(to: worker.trace)
-                answer = RefreshWire.encode(try worker.services.refresh.refresh(request, holding: lock))
+                answer = RefreshWorkerProtocol.encode(try worker.services.refresh.refresh(request, holding: lock))
             } catch {
-                answer = RefreshWire.encode(error)
+                answer = RefreshWorkerProtocol.encode(error)
             }
             // A worker that was ended has answered nothing.
             return trace?.isEnded == true ? [] : answer

@@ -2,8 +2,8 @@ import CredentialCore
 import Synchronization
 
 /// A double of the terminal's line: keeps what was waited for, in order, from the first moment on.
-package final class RecordedWaiting: WaitingDisplay {
-    private let begun = Mutex<[@Sendable () -> Message]>([])
+package final class RecordedWaiting: ProgressDisplay {
+    private let begun = Mutex<[@Sendable () -> LocalizedMessage]>([])
     private let open = Mutex(0)
 
     /// Has seen nothing.
@@ -14,7 +14,7 @@ package final class RecordedWaiting: WaitingDisplay {
     /// How much is waited for now.
     package var isWaiting: Bool { open.withLock { $0 > 0 } }
 
-    package func begin(_ what: @escaping @Sendable () -> Message) -> any WaitingNotice {
+    package func begin(_ what: @escaping @Sendable () -> LocalizedMessage) -> any ProgressItem {
         begun.withLock { $0.append(what) }
         open.withLock { $0 += 1 }
         return Notice(self)
@@ -22,7 +22,7 @@ package final class RecordedWaiting: WaitingDisplay {
 
     package func retire() {}
 
-    private final class Notice: WaitingNotice {
+    private final class Notice: ProgressItem {
         private let owner: RecordedWaiting
         private let hasEnded = Mutex(false)
 

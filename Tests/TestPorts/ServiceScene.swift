@@ -25,11 +25,11 @@ package struct ServiceScene: Sendable {
     package func services(
         _ trace: PortTrace = PortTrace(), worker: PortTrace? = nil
     ) -> AccountServices {
-        let programs: any ProgramRunner =
+        let programs: any ProcessRunner =
             worker.map { MemoryWorker(machine, caller: trace, worker: $0) } ?? UnexpectedPrograms()
         return AccountServices(
             machine.process(trace, programs: programs), AccountPolicy(refreshes: worker == nil ? .here : .worker),
-            ProductConfiguration())
+            Configuration())
     }
 
     // MARK: What processes do
@@ -37,7 +37,7 @@ package struct ServiceScene: Sendable {
     /// Signs a person in.
     @discardableResult
     package func signIn(
-        _ person: String = "ada", policy: String = "", new: Bool = false, for expected: ExpectedPerson? = nil,
+        _ person: String = "ada", policy: String = "", new: Bool = false, for expected: ExpectedIdentity? = nil,
         _ trace: PortTrace = PortTrace()
     ) throws(CredentialError) -> SignInService.Outcome {
         try services(trace).signIn.keep(
@@ -100,8 +100,8 @@ package struct ServiceScene: Sendable {
     // MARK: What is there
 
     /// The registration that accounts of the type belong to.
-    package var registration: Registration {
-        Registration(provider: MemoryProvider.issuer, clientID: type.clientID)
+    package var registration: ClientIdentity {
+        ClientIdentity(provider: MemoryProvider.issuer, clientID: type.clientID)
     }
 
     /// The account of a person that is listed.

@@ -20,11 +20,11 @@ package struct UnexpectedTransport: HTTPTransport {
 }
 
 /// Programs that nobody may start.
-package struct UnexpectedPrograms: ProgramRunner {
+package struct UnexpectedPrograms: ProcessRunner {
     /// Makes it.
     package init() {}
 
-    package func run(_ words: [String], seconds: Int) throws(CredentialError) -> ProgramResult {
+    package func run(_ words: [String], seconds: Int) throws(CredentialError) -> ProcessResult {
         throw unexpected("the program \(words)")
     }
 

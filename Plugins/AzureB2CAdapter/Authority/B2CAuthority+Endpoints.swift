@@ -29,15 +29,15 @@ extension B2CAuthority {
     }
 
     /// The URL of an endpoint for a policy, in the form that the authority was given in.
-    package func address(of endpoint: Endpoint, policy: B2CPolicy) -> WebAddress {
+    package func address(of endpoint: Endpoint, policy: B2CPolicy) -> URI {
         address(policy: policy, ending: "/" + endpoint.path)
     }
 
     /// The authority itself for a policy, as a definition holds it: `https://HOST/TENANT?p=POLICY` or
     /// `https://HOST/TENANT/POLICY`; for no policy without one.
-    package func address(policy: B2CPolicy?) -> WebAddress { address(policy: policy, ending: "") }
+    package func address(policy: B2CPolicy?) -> URI { address(policy: policy, ending: "") }
 
-    private func address(policy: B2CPolicy?, ending: String) -> WebAddress {
+    private func address(policy: B2CPolicy?, ending: String) -> URI {
         let root = (hasTFP ? "/tfp/" : "/") + tenant
         guard let policy else { return base.replacing(path: root + ending) }
         // A policy's name holds only characters that need no escape.
@@ -91,7 +91,7 @@ extension B2CAuthority {
     private static func read(
         _ text: String, at key: String, of type: AccountType
     ) throws(CredentialError) -> B2CAuthority {
-        if let tenant = type.tenant, let base = WebAddress(text), base.isSecure, base.query == nil,
+        if let tenant = type.tenant, let base = URI(text), base.isSecure, base.query == nil,
             ["", "/", "/tfp", "/tfp/"].contains(base.path), isTenant(tenant)
         {
             return B2CAuthority(base: base, tenant: tenant, hasTFP: base.path.contains("tfp"))
@@ -118,16 +118,16 @@ extension B2CAuthority {
         let lowered = tenant.lowercased()
         let label = lowered.hasSuffix(suffix) ? String(lowered.dropLast(suffix.count)) : lowered
         guard isTenant(tenant), !isGUID(tenant), !label.contains("."),
-            let base = WebAddress("https://\(label).b2clogin.com")
+            let base = URI("https://\(label).b2clogin.com")
         else {
             throw CredentialError(
                 .configuration, "key 'tenant' of account type '\(type.name)' does not tell the host",
-                hint: "add 'authority': \"https://HOST/\(ForeignText.shown(tenant, limit: 80))\"")
+                hint: "add 'authority': \"https://HOST/\(UntrustedText.shown(tenant, limit: 80))\"")
         }
         return B2CAuthority(base: base, tenant: lowered == label ? label + suffix : tenant)
     }
 
-    private static func fault(_ key: String, _ problem: Message, of type: AccountType) -> CredentialError {
+    private static func fault(_ key: String, _ problem: LocalizedMessage, of type: AccountType) -> CredentialError {
         CredentialError(.configuration, "key '\(key)' of account type '\(type.name)' \(problem)")
     }
 }

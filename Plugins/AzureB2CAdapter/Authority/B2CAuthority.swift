@@ -8,7 +8,7 @@ package import CredentialCore
 /// form they were given in.
 package struct B2CAuthority: Sendable, Hashable {
     /// Scheme, host and port.
-    package private(set) var base: WebAddress
+    package private(set) var base: URI
     /// The tenant as written, a domain name or a GUID.
     package let tenant: String
     /// The policy that the URL names, if it names one.
@@ -35,9 +35,9 @@ package struct B2CAuthority: Sendable, Hashable {
     /// Why a URL is not one of a B2C tenant, in words that go on after a key's name.
     package struct Problem: Error, Equatable, CustomStringConvertible {
         /// The words.
-        let message: Message
+        let message: LocalizedMessage
 
-        init(_ message: Message) { self.message = message }
+        init(_ message: LocalizedMessage) { self.message = message }
 
         package var description: String { message.description }
     }
@@ -46,7 +46,7 @@ package struct B2CAuthority: Sendable, Hashable {
     ///
     /// - Throws: ``Problem`` for a URL that is none, is not secure, or names two policies.
     package init(_ text: String) throws(Problem) {
-        guard let address = WebAddress(text) else { throw Problem("is not an absolute URL") }
+        guard let address = URI(text) else { throw Problem("is not an absolute URL") }
         guard address.isWeb, address.isSecure else {
             throw Problem("must be an https URL: http is only allowed for the loopback")
         }
@@ -85,7 +85,7 @@ package struct B2CAuthority: Sendable, Hashable {
     }
 
     /// The authority at `base` for `tenant`, in the form usual for that host.
-    init(base: WebAddress, tenant: String, hasTFP: Bool = false) {
+    init(base: URI, tenant: String, hasTFP: Bool = false) {
         self.base = base.replacing(path: "")
         self.tenant = tenant
         self.hasTFP = hasTFP
@@ -104,14 +104,14 @@ package struct B2CAuthority: Sendable, Hashable {
     }
 
     /// The same authority at another host, its policies where they were.
-    func at(_ base: WebAddress) -> B2CAuthority {
+    func at(_ base: URI) -> B2CAuthority {
         var copy = self
         copy.base = base
         return copy
     }
 
     /// `https://HOST`.
-    static func base(_ host: String) -> WebAddress? { host.isEmpty ? nil : WebAddress("https://" + host) }
+    static func base(_ host: String) -> URI? { host.isEmpty ? nil : URI("https://" + host) }
 
     /// The host of the tenant's own that took the place of one that B2C has left (in December 2020); empty where the
     /// tenant's name does not tell it, `nil` where the host still serves.
@@ -159,7 +159,7 @@ package struct B2CAuthority: Sendable, Hashable {
     /// Whether `text` can be a tenant: a domain name or a GUID, but none of the words for "any tenant", which B2C
     /// does not have.
     static func isTenant(_ text: String) -> Bool {
-        DefinitionRule.tenant(text) == nil
+        DefinitionValidation.tenant(text) == nil
             && !["common", "organizations", "consumers"].contains(text.lowercased())
     }
 

@@ -10,9 +10,9 @@ package struct B2CPolicy: Sendable, Hashable, CustomStringConvertible {
     /// The name in lower case: what is compared, and what keys are made of.
     package var canonical: String { written.lowercased() }
 
-    /// Takes a name; `nil` when it obeys not the rule of ``Name``.
+    /// Takes a name; `nil` when it obeys not the rule of ``Identifier``.
     package init?(_ name: String) {
-        guard Name.isValid(name) else { return nil }
+        guard Identifier.isValid(name) else { return nil }
         written = name
     }
 
@@ -57,10 +57,11 @@ package struct B2CPolicy: Sendable, Hashable, CustomStringConvertible {
 
     private static func unknown(_ name: String, of type: AccountType) -> CredentialError {
         let aliases = type.policies.keys.sorted()
-        let hint: Message? =
-            NearestWord.to(name, among: aliases).map { "did you mean '\($0)'?" }
+        let hint: LocalizedMessage? =
+            SpellingSuggestion.to(name, among: aliases).map { "did you mean '\($0)'?" }
             ?? (aliases.isEmpty ? nil : "policies of '\(type.name)': \(aliases.joined(separator: ", "))")
         return CredentialError(
-            .usage, "account type '\(type.name)' has no policy '\(ForeignText.shown(name, limit: 60))'", hint: hint)
+            .usage, "account type '\(type.name)' has no policy '\(UntrustedText.shown(name, limit: 60))'",
+            hint: hint)
     }
 }

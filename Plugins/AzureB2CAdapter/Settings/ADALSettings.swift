@@ -3,7 +3,7 @@ internal import PropertyLists
 
 /// Form B, the settings of the sample built on the ADAL preview, and form C, their older shape.
 struct ADALSettings {
-    private var draft: SettingsDraft
+    private var draft: ImportedDefinition
     private let options: SettingsPlist.Options
 
     /// The keys that name policies, with the alias of each; the first one present is the default.
@@ -14,7 +14,7 @@ struct ADALSettings {
     ]
 
     /// Keys without meaning here, with the reason.
-    static var ignored: [(key: String, reason: Message)] {
+    static var ignored: [(key: String, reason: LocalizedMessage)] {
         [
             ("fullScreen", "the layout of the app's web view; sign-in uses the browser"),
             ("userId", "the user to offer first is given by --login-hint"),
@@ -34,7 +34,7 @@ struct ADALSettings {
 
     /// Takes settings to read.
     init(_ settings: PropertyListDictionary, _ options: SettingsPlist.Options) {
-        draft = SettingsDraft(settings, name: "")
+        draft = ImportedDefinition(settings, name: "")
         self.options = options
     }
 
@@ -42,7 +42,7 @@ struct ADALSettings {
     mutating func read(
         name: String?, place: String
     ) throws(CredentialError) -> (type: AccountType, report: [ImportLine]) {
-        draft.type.name = try SettingsDraft.name(name, inFile: nil, place: place)
+        draft.type.name = try ImportedDefinition.name(name, inFile: nil, place: place)
         draft.readClientID("clientId")
         draft.readClientSecret("clientSecret")
         readPolicies()
@@ -61,7 +61,7 @@ struct ADALSettings {
 
     private mutating func readPolicies() {
         for (key, alias) in Self.policies {
-            guard let policy = draft.text(key, DefinitionRule.name) else {
+            guard let policy = draft.text(key, DefinitionValidation.name) else {
                 if draft.settings[key] != nil, draft.fate(of: key) == nil { draft.ignore(key, "empty") }
                 continue
             }
@@ -103,7 +103,7 @@ struct ADALSettings {
         let scopes = draft.texts("scopes")
         let additional = draft.texts("additionalScopes")
         for (key, list) in [("scopes", scopes), ("additionalScopes", additional)] {
-            if let problem = list.lazy.compactMap(DefinitionRule.scopeToken).first {
+            if let problem = list.lazy.compactMap(DefinitionValidation.scopeToken).first {
                 draft.refuse(key, problem)
             }
         }
@@ -121,8 +121,8 @@ struct ADALSettings {
     }
 
     /// The URL meant by `http://HOST/PATH:PORT`, as the seed has it: `http://HOST:PORT/PATH`.
-    static func portAfterPath(_ text: String) -> (fixed: String, problem: Message)? {
-        guard let address = WebAddress(text), address.port == nil, address.query == nil, address.fragment == nil,
+    static func portAfterPath(_ text: String) -> (fixed: String, problem: LocalizedMessage)? {
+        guard let address = URI(text), address.port == nil, address.query == nil, address.fragment == nil,
             let colon = address.path.lastIndex(of: ":"), colon != address.path.startIndex
         else { return nil }
         let digits = address.path[address.path.index(after: colon)...]

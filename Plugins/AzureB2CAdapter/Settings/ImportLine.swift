@@ -3,7 +3,7 @@ package import CredentialCore
 /// The result for one key of an iOS app's settings.
 package struct ImportLine: Sendable, Hashable, CustomStringConvertible {
     /// The fate of a key.
-    package enum Fate: String, Sendable, CaseIterable {
+    package enum Disposition: String, Sendable, CaseIterable {
         /// Taken over as it is.
         case used
         /// Taken over in another form, or added although the settings do not have it.
@@ -19,13 +19,13 @@ package struct ImportLine: Sendable, Hashable, CustomStringConvertible {
     /// Its line, counted from 1; `nil` where the form has no lines or the key is not there.
     package let line: Int?
     /// The result for the key.
-    package let fate: Fate
+    package let fate: Disposition
     /// As or into what, or why; never the value of a secret.
-    package let text: Message
+    package let text: LocalizedMessage
 
     /// One line for people: "bhh (line 16) used as redirect_uri", "fullScreen (line 23) ignored: the layout …".
-    package var told: Message {
-        let place: Message = line.map { "\(key) (line \($0))" } ?? Message(verbatim: key)
+    package var told: LocalizedMessage {
+        let place: LocalizedMessage = line.map { "\(key) (line \($0))" } ?? LocalizedMessage(verbatim: key)
         return switch fate {
         case .used: "\(place) used \(text)"
         case .changed: "\(place) changed \(text)"

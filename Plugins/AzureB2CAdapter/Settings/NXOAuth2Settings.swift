@@ -3,7 +3,7 @@ internal import PropertyLists
 
 /// Form A: the settings of the sample built on NXOAuth2Client.
 struct NXOAuth2Settings {
-    private var draft: SettingsDraft
+    private var draft: ImportedDefinition
     private let options: SettingsPlist.Options
 
     /// The keys of the form.
@@ -14,7 +14,7 @@ struct NXOAuth2Settings {
 
     /// Takes settings to read.
     init(_ settings: PropertyListDictionary, _ options: SettingsPlist.Options) {
-        draft = SettingsDraft(settings, name: "")
+        draft = ImportedDefinition(settings, name: "")
         self.options = options
     }
 
@@ -41,7 +41,7 @@ struct NXOAuth2Settings {
 
     private mutating func readName(_ name: String?, place: String) throws(CredentialError) {
         let identifier = draft.text("accountIdentifier")
-        let chosen = try SettingsDraft.name(name, inFile: identifier, place: place)
+        let chosen = try ImportedDefinition.name(name, inFile: identifier, place: place)
         draft.type.name = chosen
         guard let identifier else { return }
         if identifier == chosen {
@@ -111,9 +111,9 @@ struct NXOAuth2Settings {
             let value = parts.count == 2 ? parts[1] : ""
             if item.contains("%") || item.contains("+") {
                 draft.refuse("authURL", "has an escaped parameter in its query: put it into extra_parameters")
-            } else if let problem = DefinitionRule.parameter(parts[0], value) {
+            } else if let problem = DefinitionValidation.parameter(parts[0], value) {
                 draft.refuse(
-                    "authURL", "has the parameter '\(ForeignText.shown(parts[0], limit: 40))', which \(problem)")
+                    "authURL", "has the parameter '\(UntrustedText.shown(parts[0], limit: 40))', which \(problem)")
             } else {
                 draft.type.authorizeParameters[parts[0]] = value
                 draft.change("authURL", "into extra_parameters.authorize.\(parts[0]) too")

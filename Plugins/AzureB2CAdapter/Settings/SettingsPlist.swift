@@ -60,7 +60,7 @@ package enum SettingsPlist {
         if !isPrivate, type.clientSecret != nil {
             throw CredentialError(
                 .configuration, "key clientSecret holds a secret that others may read in \(place)",
-                hint: "chmod 600 \(ShellQuote.word(place))")
+                hint: "chmod 600 \(ShellQuoting.word(place))")
         }
         return type
     }

@@ -9,7 +9,7 @@ struct NotesAdapter: CredentialAdapter {
     let name = "notes"
     let summary = "the notes service, which tells who signed in by a field of its own"
     let defaultRedirectURI = "http://127.0.0.1"
-    private let source = MetadataSource()
+    private let source = MetadataFetcher()
 
     init() {}
 
@@ -63,15 +63,15 @@ struct NotesAdapter: CredentialAdapter {
 
     func endSessionAddress(
         _ grant: Grant?, policy: String, of type: AccountType, in context: AdapterContext
-    ) throws(CredentialError) -> WebAddress? { nil }
+    ) throws(CredentialError) -> URI? { nil }
 
     // MARK: The provider
 
     private func endpoints(of type: AccountType) throws(CredentialError) -> (
-        authorization: WebAddress, token: WebAddress
+        authorization: URI, token: URI
     ) {
-        func address(_ endpoint: AccountType.Endpoint) throws(CredentialError) -> WebAddress {
-            guard let address = type.endpoints[endpoint].flatMap(WebAddress.init), address.isSecure else {
+        func address(_ endpoint: AccountType.Endpoint) throws(CredentialError) -> URI {
+            guard let address = type.endpoints[endpoint].flatMap(URI.init), address.isSecure else {
                 throw CredentialError(.configuration, "account type '\(type.name)' needs \(endpoint.rawValue)")
             }
             return address
@@ -101,15 +101,15 @@ private struct NotesDialect: ProviderDialect {
     let secretMethod = ClientAuthentication.Method.secretPost
     let alwaysSendsScope = false
 
-    func error(for refusal: ProviderError, in operation: ProviderOperation) -> CredentialError {
-        RefusalMapping.error(refusal, in: operation, type: typeName)
+    func error(for refusal: OAuthError, in operation: ProviderOperation) -> CredentialError {
+        OAuthErrorMapping.error(refusal, in: operation, type: typeName)
     }
 
     func check(_ claims: IDTokenClaims, against state: JSONObject) throws(CredentialError) {}
 
     /// Its token replies have the person in `user`.
     func identity(
-        of received: ReceivedTokens, for request: SignInRequest, by client: OAuthClient
+        of received: VerifiedTokenResponse, for request: SignInRequest, by client: OAuthClient
     ) throws(CredentialError) -> Identity {
         guard let user = received.reply.members["user"]?.string else {
             throw CredentialError(.validationFailed, "the notes service did not say who signed in")
@@ -117,5 +117,5 @@ private struct NotesDialect: ProviderDialect {
         return Identity(issuer: nil, subject: user, username: user)
     }
 
-    func state(of received: ReceivedTokens) -> JSONObject { JSONObject() }
+    func state(of received: VerifiedTokenResponse) -> JSONObject { JSONObject() }
 }

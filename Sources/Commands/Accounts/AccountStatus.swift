@@ -16,7 +16,7 @@ struct AccountStatus {
     private let isTypeMissing: Bool
     private let newest: (policy: String, grant: Grant)?
     private let refreshedBy: String?
-    private let now: Instant
+    private let now: Timestamp
 
     /// Why `token` would take an account.
     struct Choice {
@@ -40,7 +40,7 @@ struct AccountStatus {
     ///   - now: the time.
     init(
         _ account: Account, in group: KeychainGroup, choice: Choice?, isDefault: Bool,
-        type: Result<AccountType, CredentialError>, set: Result<TokenSet?, CredentialError>, now: Instant
+        type: Result<AccountType, CredentialError>, set: Result<TokenSet?, CredentialError>, now: Timestamp
     ) {
         self.account = account
         self.group = group
@@ -57,17 +57,17 @@ struct AccountStatus {
     /// The problems, the worst first: no other command helps before that one is fixed.
     private static func problem(
         of account: Account, in group: KeychainGroup, _ type: Result<AccountType, CredentialError>,
-        _ set: Result<TokenSet?, CredentialError>, now: Instant
+        _ set: Result<TokenSet?, CredentialError>, now: Timestamp
     ) -> CredentialError? {
         if case .failure(let error) = type { return error }
         let definition = try? type.get()
-        func signIn(_ message: Message, policy: String? = nil) -> CredentialError {
+        func signIn(_ message: LocalizedMessage, policy: String? = nil) -> CredentialError {
             CredentialError(
                 .signInRequired, message,
-                hint: LoginCommandLine(for: account, in: group, as: definition, policy: policy).hint)
+                hint: LoginHint(for: account, in: group, as: definition, policy: policy).hint)
         }
         if case .needsLogin(let reason) = account.status {
-            return signIn("sign-in required: \(Message(kept: reason))")
+            return signIn("sign-in required: \(LocalizedMessage(kept: reason))")
         }
         let known: TokenSet?
         switch set {
@@ -81,8 +81,8 @@ struct AccountStatus {
                 continue
             }
             return policy.isEmpty
-                ? signIn("sign-in required: \(Message(kept: reason))")
-                : signIn("sign-in required for policy \(policy): \(Message(kept: reason))", policy: policy)
+                ? signIn("sign-in required: \(LocalizedMessage(kept: reason))")
+                : signIn("sign-in required for policy \(policy): \(LocalizedMessage(kept: reason))", policy: policy)
         }
         let isOver =
             account.refreshExpiresAt.map { $0 <= now } ?? false
@@ -113,13 +113,13 @@ struct AccountStatus {
     }
 
     /// When the newest sign-in was refreshed last; `nil` if it never was.
-    private var refreshedAt: Instant? {
+    private var refreshedAt: Timestamp? {
         newest.flatMap { $0.grant.obtainedAt > $0.grant.signedInAt ? $0.grant.obtainedAt : nil }
     }
 
     /// The command that renews a sign-in that ends soon.
-    private var renewal: Message? {
-        account.endsSoon(now: now) ? LoginCommandLine(for: account, in: group, as: choice?.type).hint : nil
+    private var renewal: LocalizedMessage? {
+        account.endsSoon(now: now) ? LoginHint(for: account, in: group, as: choice?.type).hint : nil
     }
 
     // MARK: Lines
@@ -138,11 +138,11 @@ struct AccountStatus {
         facts.add(
             "last refresh",
             refreshedAt.map { at in
-                refreshedBy.map { "\(at.rfc3339), by \($0)" } ?? Message(verbatim: at.rfc3339)
+                refreshedBy.map { "\(at.rfc3339), by \($0)" } ?? LocalizedMessage(verbatim: at.rfc3339)
             })
         facts.add("token", account.expiresAt.map(time))
         if account.refreshExpiresAt == nil, newest?.grant.isRefreshable == true {
-            facts.add("sign-in", "it renews itself" as Message)
+            facts.add("sign-in", "it renews itself" as LocalizedMessage)
         }
         facts.add("sign-in ends", (account.endsWithToken ? account.expiresAt : account.refreshExpiresAt).map(time))
         facts.add("store", account.store.rawValue)
@@ -151,15 +151,17 @@ struct AccountStatus {
         return facts
     }
 
-    private func time(_ end: Instant) -> Message { "\(end.rfc3339) (\(RelativeTime.until(end, now: now)))" }
+    private func time(_ end: Timestamp) -> LocalizedMessage {
+        "\(end.rfc3339) (\(RelativeTime.until(end, now: now)))"
+    }
 }
 
 extension AccountStatus.Choice {
     /// The rule, and where it is.
-    fileprivate var text: Message {
-        let text: Message =
+    fileprivate var text: LocalizedMessage {
+        let text: LocalizedMessage =
             switch rule {
-            case .option, .environment: Message(verbatim: rule.rawValue)
+            case .option, .environment: LocalizedMessage(verbatim: rule.rawValue)
             case .configuration: "a rule of config.json"
             case .defaultAccount: "the default of the type"
             case .onlyAccount: "the only account"

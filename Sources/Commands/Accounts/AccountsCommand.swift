@@ -18,7 +18,7 @@ struct AccountsCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         let type = try arguments[SharedOption.type].map { (name) throws(CredentialError) in
             try TargetResolver(session).type(named: name)
         }
@@ -57,7 +57,7 @@ struct AccountsCommand: Command {
     }
 }
 
-extension Session {
+extension CommandSession {
     /// Prints a list of accounts: on a terminal by its width, else with all that there is.
     func print(_ table: AccountTable, isWide: Bool) throws(CredentialError) {
         guard context.console.resultIsTerminal else { return try print(table.whole) }
@@ -65,7 +65,7 @@ extension Session {
             table.text(
                 AccountTable.Form(
                     width: context.console.width, hasColour: coloursResult, isWide: isWide,
-                    isList: !TerminalManners.repaints(context.environment)),
+                    isList: !TerminalCapabilities.repaints(context.environment)),
                 in: context.console.translations))
     }
 

@@ -22,7 +22,7 @@ struct AccountsDataCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         // The hint does not repeat a secret; the name of a file is not a secret.
         let file = arguments[Self.set].flatMap { $0.hasPrefix("@") ? $0 : nil }
         let (group, account) = try AccountFinder(session).account(

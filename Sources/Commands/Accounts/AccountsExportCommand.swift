@@ -23,11 +23,11 @@ struct AccountsExportCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         let path = arguments[Self.file]
         guard session.context.fileStates.state(of: path) == nil else {
             throw CredentialError(
-                .usage, "\(ForeignText.shown(path)) is there already", hint: "name a file that does not exist")
+                .usage, "\(UntrustedText.shown(path)) is there already", hint: "name a file that does not exist")
         }
         let transfer = AccountTransfer(session, session.stores())
         var missing: [CredentialError] = []
@@ -48,19 +48,20 @@ struct AccountsExportCommand: Command {
         try file.close()
         let count = archive.accounts.count
         session.notices.note(
-            "\(count == 1 ? "1 sign-in is" : "\(count) sign-ins are") in \(ForeignText.shown(path)), encrypted")
+            "\(count == 1 ? "1 sign-in is" : "\(count) sign-ins are") in \(UntrustedText.shown(path)), encrypted")
         session.notices.note(
             "use each on one machine only: after the import there, sign out here with 'credmgr logout'")
         // A backup that lacks an account is not to be taken for whole.
         if let first = missing.first {
             throw CredentialError(
-                first.code, "\(ForeignText.shown(path)) is written without what cannot be read", hint: first.advice,
+                first.code, "\(UntrustedText.shown(path)) is written without what cannot be read",
+                hint: first.advice,
                 details: first.details)
         }
     }
 
     private func chosen(
-        _ session: Session, _ leaveOut: (CredentialError) -> Void
+        _ session: CommandSession, _ leaveOut: (CredentialError) -> Void
     ) throws(CredentialError) -> [(group: KeychainGroup, account: Account)] {
         if let name = arguments[SharedOption.account] {
             return [try AccountFinder(session).account(name, type: arguments[SharedOption.type])]
@@ -80,7 +81,7 @@ struct AccountsExportCommand: Command {
 
 extension AccountTransfer {
     /// That of a session.
-    init(_ session: Session, _ stores: any SecretStores) {
+    init(_ session: CommandSession, _ stores: any SecretStores) {
         self.init(
             session.services(stores), group: session.options.group,
             definition: { (name) throws(CredentialError) in try TargetResolver(session).type(named: name) },

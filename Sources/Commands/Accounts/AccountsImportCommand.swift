@@ -25,16 +25,16 @@ struct AccountsImportCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         let path = arguments[Self.file]
         guard let file = try session.context.typeFiles.read(path) else {
-            throw CredentialError(.usage, "there is no file \(ForeignText.shown(path))")
+            throw CredentialError(.usage, "there is no file \(UntrustedText.shown(path))")
         }
         let stores = session.stores(), bytes = file.bytes.withoutByteOrderMark
         if let document = (try? JSONValue.parse(bytes, limits: .ownFile))?.object,
-            SealedArchive.isOne(document)
+            EncryptedExport.isOne(document)
         {
-            let archive = try SealedArchive.open(
+            let archive = try EncryptedExport.open(
                 document, passphrase: try passphrase(session), session.context.cryptography)
             let choice = try StoreChoice(session, stores)
             var isEmpty = true
@@ -46,7 +46,7 @@ struct AccountsImportCommand: Command {
             if !isEmpty { choice.tell("what was imported", session) }
             return try session.fail(with: failures)
         }
-        let found = try ForeignFiles.read(bytes) { () throws(CredentialError) in
+        let found = try CredentialImporters.read(bytes) { () throws(CredentialError) in
             try stores.store(.secretService)
         }
         let choice = try StoreChoice(session, stores)
@@ -59,11 +59,11 @@ struct AccountsImportCommand: Command {
         choice.tell("what was imported", session)
     }
 
-    private static func show(_ account: Account, _ session: Session) throws(CredentialError) {
-        try session.print("\(account.id)\t\(ForeignText.shown(account.shownName))\n")
+    private static func show(_ account: Account, _ session: CommandSession) throws(CredentialError) {
+        try session.print("\(account.id)\t\(UntrustedText.shown(account.shownName))\n")
     }
 
-    private func passphrase(_ session: Session) throws(CredentialError) -> Secret {
+    private func passphrase(_ session: CommandSession) throws(CredentialError) -> Secret {
         if let file = arguments[Self.passphraseFile] {
             return try session.secret(from: file, what: "passphrase", option: "passphrase-file")
         }

@@ -20,7 +20,7 @@ struct AccountsShowCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         var (group, account) = try AccountFinder(session).account(
             arguments[Self.account], type: arguments[SharedOption.type], in: (["accounts", "show"], []))
         if session.undecryptable(in: group).contains(account.id) { account.noteUndecryptable() }
@@ -70,19 +70,21 @@ struct AccountsShowCommand: Command {
     /// A fact of the account, or of one of its sign-ins, which stands farther in; not shown where it is not known.
     private struct Fact {
         var isOfSignIn = false
-        let name: Message
-        let value: Message?
+        let name: LocalizedMessage
+        let value: LocalizedMessage?
 
-        init(_ name: Message, _ value: Message?) { (self.name, self.value) = (name, value) }
-        init(_ name: Message, _ data: String?) { self.init(name, data.map(Message.init(verbatim:))) }
+        init(_ name: LocalizedMessage, _ value: LocalizedMessage?) { (self.name, self.value) = (name, value) }
+        init(_ name: LocalizedMessage, _ data: String?) {
+            self.init(name, data.map(LocalizedMessage.init(verbatim:)))
+        }
     }
 
     private func lines(
         _ presentation: AccountPresentation, _ account: Account, _ group: KeychainGroup, _ set: TokenSet?,
-        _ session: Session
+        _ session: CommandSession
     ) -> String {
         let now = session.context.clock.now
-        let yes: Message = "yes", no: Message = "no"
+        let yes: LocalizedMessage = "yes", no: LocalizedMessage = "no"
         var facts = [
             Fact("id", account.id), Fact("type", account.type), Fact("group", group.name),
             Fact("label", account.label), Fact("username", account.username), Fact("name", account.displayName),
@@ -94,7 +96,9 @@ struct AccountsShowCommand: Command {
         ]
         for (policy, grant) in set?.allGrants ?? [] {
             let token = Self.tokens(of: grant, policy, in: set).max { $0.expiresAt < $1.expiresAt }
-            func time(_ end: Instant) -> Message { "\(end.rfc3339) (\(RelativeTime.until(end, now: now)))" }
+            func time(_ end: Timestamp) -> LocalizedMessage {
+                "\(end.rfc3339) (\(RelativeTime.until(end, now: now)))"
+            }
             let status = AccountPresentation.statusLine(
                 grant.lostReason == nil ? "active" : "needs-login", grant.lostReason)
             facts.append(policy.isEmpty ? Fact("sign-in", grant.flow.rawValue) : Fact("policy", policy))
@@ -114,7 +118,7 @@ struct AccountsShowCommand: Command {
             fact.value.map { value in
                 (
                     name: (fact.isOfSignIn ? "  " : "") + session.shown(fact.name),
-                    value: ForeignText.shown(session.shown(value), limit: 1_000)
+                    value: UntrustedText.shown(session.shown(value), limit: 1_000)
                 )
             }
         }

@@ -2,16 +2,16 @@ import CredentialCore
 
 /// The accounts that `token` would take where nothing names one: of each registration one, or none.
 struct DefaultAccounts {
-    private var ids: [Registration: String] = [:]
+    private var ids: [ClientIdentity: String] = [:]
 
     /// - Parameter isWhole: whether every record could be read; else it is not known that an account is the only one.
-    init(_ registry: AccountRegistry, isWhole: Bool) {
-        var newest: [Registration: Account] = [:]
-        var counts: [Registration: Int] = [:]
+    init(_ registry: AccountList, isWhole: Bool) {
+        var newest: [ClientIdentity: Account] = [:]
+        var counts: [ClientIdentity: Int] = [:]
         for account in registry.accounts {
             counts[account.registration, default: 0] += 1
-            guard let chosenAt = account.chosenAt else { continue }
-            if let other = newest[account.registration]?.chosenAt, other > chosenAt { continue }
+            guard let madeDefaultAt = account.madeDefaultAt else { continue }
+            if let other = newest[account.registration]?.madeDefaultAt, other > madeDefaultAt { continue }
             newest[account.registration] = account
         }
         for account in registry.accounts where isWhole && counts[account.registration] == 1 {

@@ -22,18 +22,18 @@ struct GroupsCommand: Command {
         var types: Set<String> = []
         /// `nil` where they cannot be read.
         var accountCount: Int? = 0
-        var backend: GroupBackend?
+        var backend: ClusterConfiguration?
         var state = StoreState.usable
     }
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         var rows: [String: Row] = [:]
         for entry in try session.catalog.entries() {
             // A definition with a fault belongs to no group yet; 'types' tells of it.
             guard let type = try? entry.type.get() else { continue }
             rows[type.keychainGroup.name, default: Row()].types.insert(entry.name)
         }
-        let registries = try session.lookIntoGroups { session.notices.warning($1.text) }
+        let registries = try session.listGroups { session.notices.warning($1.text) }
         for (group, registry, _) in registries.read {
             // A group that was only asked for is none.
             if session.options.group != nil, registry.accounts.isEmpty, rows[group.name] == nil { continue }
@@ -70,7 +70,7 @@ struct GroupsCommand: Command {
         for (name, row) in sorted {
             table.add([
                 name, row.accountCount.map(String.init) ?? "?",
-                ForeignText.shown(row.types.sorted().joined(separator: ", ")),
+                UntrustedText.shown(row.types.sorted().joined(separator: ", ")),
                 row.backend.map {
                     session.shown("as \($0.host) at \($0.endpoints.joined(separator: ", ")), \(row.state.text)")
                 } ?? "-",
@@ -79,12 +79,12 @@ struct GroupsCommand: Command {
         try session.print(table)
     }
 
-    private static func state(of group: KeychainGroup, _ sharing: any GroupSharing) -> StoreState {
+    private static func state(of group: KeychainGroup, _ sharing: any SharedGroupService) -> StoreState {
         do throws(CredentialError) { try sharing.check(group) } catch { return StoreState(of: error) }
         return .usable
     }
 
-    private static func json(_ backend: GroupBackend, _ state: StoreState) -> JSONObject {
+    private static func json(_ backend: ClusterConfiguration, _ state: StoreState) -> JSONObject {
         var object = backend.agreedJSON
         object["backend"] = .string(StoreKind.etcd.rawValue)
         object["endpoints"] = JSONValue(backend.endpoints)

@@ -14,9 +14,9 @@ struct LabelCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         let text = arguments[Self.text]
-        guard ForeignText.shown(text, limit: 200) == text else {
+        guard UntrustedText.shown(text, limit: 200) == text else {
             throw CredentialError(.usage, "a label has at most 200 characters, none of them invisible")
         }
         let (group, account) = try AccountFinder(session).account(
@@ -38,7 +38,8 @@ struct LabelCommand: Command {
                 account: account.id))
         session.notices.note(
             text.isEmpty
-                ? "\(account.id) (\(ForeignText.shown(account.username ?? account.subject))) has no label any more"
-                : "\(account.id) (\(ForeignText.shown(account.username ?? account.subject))) is called \(text) now")
+                ? "\(account.id) (\(UntrustedText.shown(account.username ?? account.subject))) has no label any more"
+                : "\(account.id) (\(UntrustedText.shown(account.username ?? account.subject))) is called \(text) now"
+        )
     }
 }

@@ -17,7 +17,7 @@ struct StatusCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         let report = StatusReport(session)
         let statuses: [AccountStatus]
         if arguments[Self.all] {
@@ -36,7 +36,7 @@ struct StatusCommand: Command {
         } else {
             try session.print(statuses.map { session.shown($0.facts) }.joined(separator: "\n"))
         }
-        guard var worst = statuses.compactMap(\.problem).max(by: { $0.gravity < $1.gravity }) else { return }
+        guard var worst = statuses.compactMap(\.problem).max(by: { $0.severity < $1.severity }) else { return }
         worst.isInResult = true
         throw worst
     }
@@ -44,12 +44,12 @@ struct StatusCommand: Command {
 
 /// Finds out the status of accounts; each store is asked no more once it has not answered.
 final class StatusReport {
-    private let session: Session
+    private let session: CommandSession
     private let resolver: TargetResolver
     private let services: AccountServices
     private var storeFaults: [StoreKind: CredentialError] = [:]
 
-    init(_ session: Session) {
+    init(_ session: CommandSession) {
         self.session = session
         resolver = TargetResolver(session)
         services = session.services(session.stores(mayPrompt: false))
@@ -68,7 +68,7 @@ final class StatusReport {
 
     /// Every account, or those that a type sees.
     ///
-    /// - Throws: as ``Session/registries(of:leftOut:)``.
+    /// - Throws: as ``CommandSession/registries(of:leftOut:)``.
     func all(ofType name: String?) throws(CredentialError) -> [AccountStatus] {
         let type = try name.map { (name) throws(CredentialError) in try resolver.type(named: name) }
         let registration = try type.map { (type) throws(CredentialError) in try resolver.registration(of: type) }

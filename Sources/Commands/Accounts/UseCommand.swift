@@ -20,7 +20,7 @@ struct UseCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         let isHere = arguments[Self.here]
         let (group, account) =
             if let name = arguments[Self.account] {
@@ -36,11 +36,11 @@ struct UseCommand: Command {
             AccountEvent(
                 kind: .accountUpdated, time: session.context.clock.now, group: group, type: type,
                 account: account.id))
-        session.notices.note("\(account.id) (\(ForeignText.shown(account.shownName))) is the default of \(type)")
+        session.notices.note("\(account.id) (\(UntrustedText.shown(account.shownName))) is the default of \(type)")
     }
 
     private func writeRule(
-        for account: Account, in group: KeychainGroup, type: String, _ session: Session
+        for account: Account, in group: KeychainGroup, type: String, _ session: CommandSession
     ) throws(CredentialError) {
         let directory = try session.ruleDirectory()
         try session.write(
@@ -49,14 +49,16 @@ struct UseCommand: Command {
                 ("account", try session.ruleName(of: account, in: group, type: type)),
             ]))
         session.notices.note(
-            "\(account.id) (\(ForeignText.shown(account.shownName))) is used in \(ForeignText.shown(directory))")
+            "\(account.id) (\(UntrustedText.shown(account.shownName))) is used in \(UntrustedText.shown(directory))"
+        )
         for variable in ["CREDMGR_ACCOUNT", "CREDMGR_TYPE"]
         where GlobalOptions.set(variable, session.context.environment) != nil {
             session.notices.warning("\(variable) is set here and takes precedence over the rule")
         }
     }
 
-    private func pick(_ session: Session) throws(CredentialError) -> (group: KeychainGroup, account: Account) {
+    private func pick(_ session: CommandSession) throws(CredentialError) -> (group: KeychainGroup, account: Account)
+    {
         guard session.mayAsk else {
             throw CredentialError(
                 .usage, "\(Self.account.spec.value.placeholder) is missing", hint: "credmgr accounts")
@@ -72,7 +74,7 @@ struct UseCommand: Command {
         // The type is part of the name: two types may have accounts of one user.
         let items = accounts.map { group, account in
             let place = group == .standard ? account.type : "\(account.type), \(group)"
-            return Picker.Item(name: ForeignText.shown("\(account.pickedName) (\(place))"))
+            return Picker.Item(name: UntrustedText.shown("\(account.pickedName) (\(place))"))
         }
         return accounts[try session.pick("Which account?", among: items)]
     }

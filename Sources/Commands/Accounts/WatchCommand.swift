@@ -22,12 +22,12 @@ struct WatchCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         InterruptExit.install()
         let feed = try session.context.events.follow(session.options.group)
-        let place: Message = session.options.group.map { "group \($0)" } ?? "all groups"
+        let place: LocalizedMessage = session.options.group.map { "group \($0)" } ?? "all groups"
         session.notices.note("watching \(place); Ctrl-C ends it")
-        let hosts = OtherHosts(
+        let hosts = ClusterWatcher(
             session.services(session.stores(mayPrompt: false)),
             start: { (body) throws(CredentialError) in try DeadlineThread.start(body) },
             warn: { [notices = session.notices] group, error in
@@ -35,7 +35,7 @@ struct WatchCommand: Command {
             })
         while true {
             hosts.look(try session.groups())
-            guard let event = try feed.next(timeout: OtherHosts.interval) else { continue }
+            guard let event = try feed.next(timeout: ClusterWatcher.interval) else { continue }
             try session.print(arguments.wantsJSON ? JSONValue.object(event.json).text() + "\n" : Self.line(event))
         }
     }
@@ -46,6 +46,6 @@ struct WatchCommand: Command {
             event.time.rfc3339, event.kind.rawValue, event.group.name, event.type, event.account, policy,
             event.reason,
         ]
-        return parts.compactMap { $0.map { ForeignText.shown($0) } }.joined(separator: "  ") + "\n"
+        return parts.compactMap { $0.map { UntrustedText.shown($0) } }.joined(separator: "  ") + "\n"
     }
 }

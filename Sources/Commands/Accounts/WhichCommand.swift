@@ -14,7 +14,7 @@ struct WhichCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         let options = TargetOptions(type: arguments[SharedOption.type])
         let resolver = TargetResolver(session)
         let target = try resolver.target(options)
@@ -32,7 +32,7 @@ struct WhichCommand: Command {
             json["rule_line"] = JSONValue(place?.line.map(Int64.init))
             return try session.print(.object(json))
         }
-        var line = "\(target.account.id)\t\(target.type.name)\t\(ForeignText.shown(target.account.shownName))"
+        var line = "\(target.account.id)\t\(target.type.name)\t\(UntrustedText.shown(target.account.shownName))"
         if arguments[Self.explain] {
             line += "\tby \(target.rule.rawValue)"
             if target.rule != .configuration, place != nil { line += ", its type by a rule of config.json" }

@@ -22,7 +22,7 @@ struct AdaptersCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         let builtIn = session.context.adapters.builtIn
         let entries = session.context.providers.entries()
         let trusted = session.configuration.unconfinedPlugins
@@ -33,8 +33,9 @@ struct AdaptersCommand: Command {
         var table = Table(["ADAPTER", "VERSION", "STATUS", "FROM", "WHAT IT IS"])
         for adapter in builtIn {
             table.add([
-                Message(verbatim: adapter.name), Message(verbatim: Program.version), Message(verbatim: "available"),
-                "built in", Message(kept: adapter.summary),
+                LocalizedMessage(verbatim: adapter.name), LocalizedMessage(verbatim: Program.version),
+                LocalizedMessage(verbatim: "available"),
+                "built in", LocalizedMessage(kept: adapter.summary),
             ])
         }
         for entry in entries {
@@ -62,7 +63,7 @@ struct AdaptersCommand: Command {
 
     /// Which plugins run without walls, and which walls this machine has for none.
     private func sayWalls(
-        _ entries: [PluginCatalog.Entry], trusted: [String], _ session: Session
+        _ entries: [PluginCatalog.Entry], trusted: [String], _ session: CommandSession
     ) throws(CredentialError) {
         let available = entries.filter { if case .available = $0.state { true } else { false } }
         for entry in available where trusted.contains(entry.name) {
@@ -75,7 +76,7 @@ struct AdaptersCommand: Command {
     }
 
     private static func shown(_ entry: PluginCatalog.Entry) -> String {
-        ForeignText.shown(entry.path, limit: 1_000)
+        UntrustedText.shown(entry.path, limit: 1_000)
     }
 
     private static func json(_ adapter: any CredentialAdapter) -> JSONValue {

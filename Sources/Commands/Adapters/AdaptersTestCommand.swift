@@ -19,11 +19,11 @@ struct AdaptersTestCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         let name = arguments[Self.adapter]
         guard let adapter = try session.context.adapters.adapter(named: name) else {
             throw CredentialError(
-                .configuration, "there is no adapter '\(ForeignText.shown(name, limit: 60))'",
+                .configuration, "there is no adapter '\(UntrustedText.shown(name, limit: 60))'",
                 hint: "credmgr adapters")
         }
         let type = try type(of: adapter, session)
@@ -46,7 +46,8 @@ struct AdaptersTestCommand: Command {
     }
 
     /// The type named, else one made up from the settings given.
-    private func type(of adapter: any CredentialAdapter, _ session: Session) throws(CredentialError) -> AccountType
+    private func type(of adapter: any CredentialAdapter, _ session: CommandSession) throws(CredentialError)
+        -> AccountType
     {
         if let name = arguments[SharedOption.type] {
             let type = try TargetResolver(session).type(named: name)
@@ -70,7 +71,7 @@ struct AdaptersTestCommand: Command {
         return type
     }
 
-    private func show(_ results: [ConformanceResult], _ session: Session) throws(CredentialError) {
+    private func show(_ results: [ConformanceResult], _ session: CommandSession) throws(CredentialError) {
         if arguments.wantsJSON {
             return try session.print(
                 .array(
@@ -84,7 +85,7 @@ struct AdaptersTestCommand: Command {
         }
         for result in results {
             let (word, reason) = Self.words(result.verdict)
-            let why = reason.map { " (\(ForeignText.shown($0, limit: 300)))" } ?? ""
+            let why = reason.map { " (\(UntrustedText.shown($0, limit: 300)))" } ?? ""
             try session.print("\(TextLayout.padded(word, to: 7))  \(result.title)\(why)\n")
         }
     }

@@ -13,26 +13,26 @@ package struct CommandContext: Sendable {
     /// Reads the settings of iOS apps as definitions.
     package var settings: any SettingsImporter
     /// The folder with all that is kept.
-    package var dataFolder: any DataFolder
+    package var dataFolder: any DataDirectoryInspector
     /// The plugins that are installed.
     package var providers: PluginCatalog
     /// The presets of providers.
     package var presets: PresetCatalog
     /// Programs.
-    package var programs: any Programs
+    package var programs: any ProcessPort
     /// Listens for redirects.
     package var redirects: any RedirectReceivers
     /// Makes QR codes.
     package var qrCodes: any QRCodes
     /// The demonstration that `demo` shows.
-    package var demonstration: any Demonstration
+    package var demonstration: any DemoRunner
 
     /// Makes a context.
     package init(
         machine: MachinePorts, workingDirectories: [String], console: any Console, settings: any SettingsImporter,
-        dataFolder: any DataFolder, providers: PluginCatalog, presets: PresetCatalog,
-        programs: any Programs, redirects: any RedirectReceivers, qrCodes: any QRCodes,
-        demonstration: any Demonstration
+        dataFolder: any DataDirectoryInspector, providers: PluginCatalog, presets: PresetCatalog,
+        programs: any ProcessPort, redirects: any RedirectReceivers, qrCodes: any QRCodes,
+        demonstration: any DemoRunner
     ) {
         self.machine = machine
         self.workingDirectories = workingDirectories
@@ -58,18 +58,18 @@ extension CommandContext {
     var random: any RandomSource { machine.random }
     var cryptography: any Cryptography { machine.cryptography }
     var transport: any HTTPTransport { machine.transport }
-    var records: any AccountRecords { machine.records }
+    var records: any AccountRecordStore { machine.records }
     var locks: any AccountLocks { machine.locks }
-    var journal: any GenerationJournal { machine.journal }
+    var journal: any TokenSetJournal { machine.journal }
     var events: any EventLog { machine.events }
     var tokenCache: any AccessTokenCache { machine.tokenCache }
-    var fileStates: any FileStates { machine.fileStates }
-    var typeFiles: any TypeFiles { machine.typeFiles }
+    var fileStates: any FileStamps { machine.fileStates }
+    var typeFiles: any DefinitionStore { machine.typeFiles }
     var adapters: AdapterRegistry { machine.adapters }
 
     /// The places that the fast path reads, as the slower path has them.
-    var fastPlace: FastPlace {
-        FastPlace(
+    var fastPlace: FastPathEnvironment {
+        FastPathEnvironment(
             dataHome: dataHome, typeFolders: typeFolders, configurationFile: configurationFile,
             variable: { [environment] in environment[$0] }, tokenCache: tokenCache, fileStates: fileStates,
             clock: clock)

@@ -1,7 +1,7 @@
 package import CredentialCore
 
 /// The terminal and the standard streams, as commands use them.
-package protocol Console: SecretConsole {
+package protocol Console: SecretPrompt {
     /// Writes the result to standard output, whole.
     ///
     /// - Throws: ``ErrorCode/inputOutput`` when it cannot be written; then the command has failed.
@@ -15,7 +15,7 @@ package protocol Console: SecretConsole {
     var noticeIsTerminal: Bool { get }
 
     /// Says on the terminal what is waited for; nothing where standard error is none.
-    var waiting: any WaitingDisplay { get }
+    var waiting: any ProgressDisplay { get }
 
     /// The language of whoever reads standard error, and standard output where that is a terminal.
     var translations: any Translations { get }

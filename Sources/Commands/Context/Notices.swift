@@ -25,22 +25,22 @@ package struct Notices: Sendable {
     }
 
     /// Tells what takes long; quiet calls keep it to themselves.
-    var waiting: any WaitingDisplay { isQuiet ? NoWaitingDisplay() : console.waiting }
+    var waiting: any ProgressDisplay { isQuiet ? NoWaitingDisplay() : console.waiting }
 
     /// Something the user should know; quiet calls keep it to themselves.
-    package func note(_ text: Message) { if !isQuiet { console.writeNotice(renderer.note(text)) } }
+    package func note(_ text: LocalizedMessage) { if !isQuiet { console.writeNotice(renderer.note(text)) } }
     /// Something that went wrong without stopping the command.
-    package func warning(_ text: Message) { if warns { console.writeNotice(renderer.warning(text)) } }
+    package func warning(_ text: LocalizedMessage) { if warns { console.writeNotice(renderer.warning(text)) } }
     /// A failure that did not stop the command, with what helps.
     package func warning(_ error: CredentialError) { if warns { console.writeNotice(renderer.warning(error)) } }
     /// A fact for `--verbose`.
     package func detail(_ text: String) {
-        if isVerbose { console.writeNotice(renderer.note(Message(verbatim: text))) }
+        if isVerbose { console.writeNotice(renderer.note(LocalizedMessage(verbatim: text))) }
     }
     /// A line that is part of a dialogue: a URL to open, a code to enter.
-    package func say(_ text: Message) { console.writeNotice(text.text(in: console.translations) + "\n") }
+    package func say(_ text: LocalizedMessage) { console.writeNotice(text.text(in: console.translations) + "\n") }
     /// Prints the result of a command for the user; `-q` suppresses it.
-    package func outcome(_ text: Message) { if !isQuiet { say(text) } }
+    package func outcome(_ text: LocalizedMessage) { if !isQuiet { say(text) } }
     /// Why the command failed.
     package func error(_ error: CredentialError) { console.writeNotice(renderer.error(error)) }
 }

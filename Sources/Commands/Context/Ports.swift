@@ -3,7 +3,7 @@ package import CredentialCore
 package import Platform
 
 /// Other programs and their files, as commands use them.
-package protocol Programs: ProgramRunner, BrowserPrograms {
+package protocol ProcessPort: ProcessRunner, BrowserLauncher {
     /// Whether the user may not read this program's file: the kernel then keeps other processes of the user out of its
     /// memory from the first moment on.
     var isUnreadable: Bool { get }
@@ -21,7 +21,7 @@ package protocol Programs: ProgramRunner, BrowserPrograms {
     func accompany(
         _ words: [String], variables: [String: String], meanwhile: @escaping @Sendable () -> Void,
         unattended: (CredentialError) -> Void
-    ) throws(CredentialError) -> ProgramEnding
+    ) throws(CredentialError) -> TerminationStatus
 
     /// Whether all that this process leaves behind ends with it, as in a container whose first process it is.
     var endsWithThisProcess: Bool { get }
@@ -37,7 +37,7 @@ package protocol Programs: ProgramRunner, BrowserPrograms {
     ///   - unattended: is told why there is no such thread; the program is waited for all the same.
     func accompany(
         _ process: Int32, meanwhile: @escaping @Sendable () -> Void, unattended: (CredentialError) -> Void
-    ) throws(CredentialError) -> ProgramEnding
+    ) throws(CredentialError) -> TerminationStatus
 
     /// A file in memory for the token of a command, in a directory of its own; `nil` where the machine has no place for it.
     ///
@@ -55,7 +55,7 @@ package protocol Programs: ProgramRunner, BrowserPrograms {
     /// Ends this process as a program that it ran has ended.
     ///
     /// - Throws: in a test only, where no process ends.
-    func end(like ending: ProgramEnding) throws(CredentialError) -> Never
+    func end(like ending: TerminationStatus) throws(CredentialError) -> Never
 
     /// The path of the first program called `word` in `PATH` that is not this one; `nil` where there is none.
     func otherProgram(_ word: String) -> String?
@@ -128,7 +128,7 @@ package protocol QRCodes: Sendable {
 /// Reads the settings of an iOS app (`settings.plist`) as the definition of a type.
 package protocol SettingsImporter: Sendable {
     /// The result of an import: the type, and a line for each key with its result.
-    typealias Outcome = (type: AccountType, report: [Message])
+    typealias Outcome = (type: AccountType, report: [LocalizedMessage])
 
     /// Reads a file with a report of what became of each key.
     ///
@@ -144,15 +144,15 @@ package protocol SettingsImporter: Sendable {
 }
 
 /// `credmgr demo`, which brings a provider of its own and therefore lives outside the commands.
-package protocol Demonstration: Sendable {
+package protocol DemoRunner: Sendable {
     /// Runs the walkthrough to its end.
     ///
     /// - Throws: what failed in it.
-    func run(_ session: Session, _ form: DemonstrationForm) throws(CredentialError)
+    func run(_ session: CommandSession, _ form: DemoMode) throws(CredentialError)
 }
 
 /// The form of a demonstration.
-package enum DemonstrationForm: Sendable, Hashable {
+package enum DemoMode: Sendable, Hashable {
     /// All that one user does, without a person.
     case walkthrough
     /// A sign-in through the real browser.
@@ -163,7 +163,7 @@ package enum DemonstrationForm: Sendable, Hashable {
     case hosts(Int)
 }
 
-extension Programs {
+extension ProcessPort {
     /// Replaces a file that holds no secret.
     func replaceFile(_ path: String, _ bytes: [UInt8], isProgram: Bool) throws(CredentialError) {
         try replaceFile(path, bytes, isProgram: isProgram, isSecret: false)

@@ -36,7 +36,7 @@ struct DoctorCommand: Command {
         AdapterCheck(),
     ]
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         var findings = check(session)
         if arguments[Self.fix] {
             guard arguments[Self.yes] || session.mayAsk else {
@@ -51,11 +51,11 @@ struct DoctorCommand: Command {
         throw CredentialError(
             .problemsFound, "\(problems, one: "\(problems) problem", other: "\(problems) problems") found",
             hint: isRepairable && !arguments[Self.fix]
-                ? Message(verbatim: "credmgr doctor --fix" + (session.mayAsk ? "" : " --yes")) : nil)
+                ? LocalizedMessage(verbatim: "credmgr doctor --fix" + (session.mayAsk ? "" : " --yes")) : nil)
     }
 
-    private func check(_ session: Session) -> [Finding] {
-        var found: [Finding] = []
+    private func check(_ session: CommandSession) -> [Diagnostic] {
+        var found: [Diagnostic] = []
         var told: Set<[String]> = []
         for check in Self.checks {
             // A problem that an earlier check has reported is not a further problem.
@@ -70,7 +70,7 @@ struct DoctorCommand: Command {
     /// Repairs what the user agrees to.
     ///
     /// - Returns: whether anything was tried.
-    private func repair(_ findings: [Finding], _ session: Session) throws(CredentialError) -> Bool {
+    private func repair(_ findings: [Diagnostic], _ session: CommandSession) throws(CredentialError) -> Bool {
         var hasTried = false
         for finding in findings {
             guard let repair = finding.repair else { continue }
@@ -90,7 +90,7 @@ struct DoctorCommand: Command {
         return hasTried
     }
 
-    private func print(_ findings: [Finding], _ session: Session) throws(CredentialError) {
+    private func print(_ findings: [Diagnostic], _ session: CommandSession) throws(CredentialError) {
         if arguments[Self.report] {
             return try session.print(DoctorReport(session).text(findings))
         }
@@ -109,9 +109,9 @@ struct DoctorCommand: Command {
                 case .problem: "PROBLEM"
                 }
             try session.print(
-                "\(mark)  \(finding.check): \(ForeignText.shown(session.shown(finding.message), limit: 2_000))\n")
+                "\(mark)  \(finding.check): \(UntrustedText.shown(session.shown(finding.message), limit: 2_000))\n")
             if finding.state != .ok, let remedy = finding.remedy {
-                try session.print("           \(ForeignText.shown(session.shown(remedy), limit: 2_000))\n")
+                try session.print("           \(UntrustedText.shown(session.shown(remedy), limit: 2_000))\n")
             }
         }
     }

@@ -2,12 +2,12 @@ import CredentialCore
 
 /// The findings as text for a bug report, without the names of people and accounts, and without the home folder.
 struct DoctorReport {
-    private let session: Session
+    private let session: CommandSession
 
-    init(_ session: Session) { self.session = session }
+    init(_ session: CommandSession) { self.session = session }
 
     /// The report.
-    func text(_ findings: [Finding]) -> String {
+    func text(_ findings: [Diagnostic]) -> String {
         var redaction = Redaction()
         let environment = session.context.environment
         for group in (try? session.context.records.groups()) ?? [] {
@@ -31,7 +31,7 @@ struct DoctorReport {
             lines.append("[\(finding.state.rawValue)] \(finding.check): \(finding.message)")
             if finding.state != .ok, let remedy = finding.remedy { lines.append("    \(remedy)") }
         }
-        return lines.map { ForeignText.shown(redaction.applied(to: $0), limit: 2_000) + "\n" }.joined()
+        return lines.map { UntrustedText.shown(redaction.applied(to: $0), limit: 2_000) + "\n" }.joined()
     }
 
     private var release: String? {

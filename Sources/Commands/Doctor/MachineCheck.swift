@@ -2,7 +2,7 @@ import CredentialCore
 
 /// Locks, the cache of access tokens, the clock, this program's own file, and other installations in its way.
 struct MachineCheck: DoctorCheck {
-    func findings(_ session: Session, isOnline: Bool) -> [Finding] {
+    func findings(_ session: CommandSession, isOnline: Bool) -> [Diagnostic] {
         locks(session) + [cache(session), clock(session), memory(session)] + memoryOfSpent(session)
             + others(session)
     }
@@ -14,21 +14,21 @@ struct MachineCheck: DoctorCheck {
     ]
 
     /// Programs of another installation, which may be called in the place of this one's.
-    private func others(_ session: Session) -> [Finding] {
+    private func others(_ session: CommandSession) -> [Diagnostic] {
         Self.names.compactMap(session.context.programs.otherProgram).map { path in
-            Finding(
+            Diagnostic(
                 "programs", .note,
-                "\(ForeignText.shown(path, limit: 4_096)) in PATH is of another installation than this program",
+                "\(UntrustedText.shown(path, limit: 4_096)) in PATH is of another installation than this program",
                 remedy: "remove it, or put the folder of this one before it")
         }
     }
 
-    private func memory(_ session: Session) -> Finding {
+    private func memory(_ session: CommandSession) -> Diagnostic {
         if session.context.programs.isUnreadable {
-            return Finding(
+            return Diagnostic(
                 "memory", .ok, "nobody but root may read the program, so its memory is closed from the start")
         }
-        return Finding(
+        return Diagnostic(
             "memory", .note,
             "you may read the program, so another process of yours can open its memory as it starts",
             remedy: "let root own it, with mode 0711: scripts/setup install /usr/local, or the package")
@@ -38,19 +38,19 @@ struct MachineCheck: DoctorCheck {
     private static let usualHold: Int64 = 60
 
     /// Whether locks work, and who has held one of an account for long.
-    private func locks(_ session: Session) -> [Finding] {
+    private func locks(_ session: CommandSession) -> [Diagnostic] {
         do throws(CredentialError) {
             let groups = try session.groups()
             for group in groups { try session.context.locks.tryLock("doctor", in: group)?.release() }
             let now = session.context.clock.now.epochSeconds
-            var findings: [Finding] = []
+            var findings: [Diagnostic] = []
             // An account that cannot be read is a finding of its own.
             for (group, account) in (try? session.accounts(leftOut: { _, _ in })) ?? [] {
                 guard let holder = session.context.locks.holder(of: account.id, in: group) else { continue }
                 let held = max(0, now - holder.since)
                 let isHanging = holder.isStopped || held > Self.usualHold
                 findings.append(
-                    Finding(
+                    Diagnostic(
                         "lock of \(account.id)", isHanging ? .problem : .note,
                         "process \(holder.processID)\(holder.isStopped ? ", which is stopped," : "") has held it "
                             + "for \(held) s",
@@ -58,34 +58,34 @@ struct MachineCheck: DoctorCheck {
                             ? "kill \(holder.isStopped ? "-CONT " : "")\(holder.processID)" : nil))
             }
             if !findings.isEmpty { return findings }
-            return [Finding("locks", .ok, groups.isEmpty ? "nothing to lock yet" : "locks work")]
+            return [Diagnostic("locks", .ok, groups.isEmpty ? "nothing to lock yet" : "locks work")]
         } catch {
-            return [Finding("locks", error)]
+            return [Diagnostic("locks", error)]
         }
     }
 
-    private func cache(_ session: Session) -> Finding {
+    private func cache(_ session: CommandSession) -> Diagnostic {
         guard session.isCaching else {
-            return Finding("cache", .note, "access tokens are not cached, as you wished")
+            return Diagnostic("cache", .note, "access tokens are not cached, as you wished")
         }
         do throws(CredentialError) {
             try session.context.tokenCache.check()
-            return Finding("cache", .ok, "access tokens are cached, sealed, in memory")
+            return Diagnostic("cache", .ok, "access tokens are cached, sealed, in memory")
         } catch {
-            return Finding(
+            return Diagnostic(
                 "cache", .note, "nothing is cached, so every token comes from the store: \(error)",
                 remedy: error.advice)
         }
     }
 
     /// Whether used-up refresh tokens are remembered: without that nobody knows one that an old copy of a store brings back.
-    private func memoryOfSpent(_ session: Session) -> [Finding] {
+    private func memoryOfSpent(_ session: CommandSession) -> [Diagnostic] {
         do throws(CredentialError) {
             try session.context.machine.usedTokens.checkMemory()
             return []
         } catch {
             return [
-                Finding(
+                Diagnostic(
                     "used tokens", .problem,
                     "which refresh tokens are used up cannot be remembered, so that a backup may bring one back: \(error)",
                     remedy: error.advice)
@@ -94,7 +94,7 @@ struct MachineCheck: DoctorCheck {
     }
 
     /// The clock against what is known of the past. Whether it is ahead only a server can tell: see `endpoints`.
-    private func clock(_ session: Session) -> Finding {
+    private func clock(_ session: CommandSession) -> Diagnostic {
         let now = session.context.clock.now
         let groups = (try? session.groups()) ?? []
         let newest = groups.compactMap {
@@ -102,9 +102,9 @@ struct MachineCheck: DoctorCheck {
         }
         .max()
         guard let newest, newest.seconds(since: now) > 300 else {
-            return Finding("clock", .ok, "it is \(now.rfc3339)")
+            return Diagnostic("clock", .ok, "it is \(now.rfc3339)")
         }
-        return Finding(
+        return Diagnostic(
             "clock", .problem, "it says \(now.rfc3339), but an account changed at \(newest.rfc3339)",
             remedy: "set the clock; tokens are judged by it")
     }

@@ -3,20 +3,22 @@ import StrictJSON
 
 /// Whether each group's records and the secrets in the stores tell the same story.
 struct RegistryCheck: DoctorCheck {
-    func findings(_ session: Session, isOnline: Bool) -> [Finding] {
+    func findings(_ session: CommandSession, isOnline: Bool) -> [Diagnostic] {
         let stores = session.stores(mayPrompt: false)
         do throws(CredentialError) {
             return try StoreGroups.withTypes(session).flatMap { findings(of: $0, session, stores) }
         } catch {
-            return [Finding("registry", error)]
+            return [Diagnostic("registry", error)]
         }
     }
 
-    private func findings(of group: KeychainGroup, _ session: Session, _ stores: any SecretStores) -> [Finding] {
+    private func findings(of group: KeychainGroup, _ session: CommandSession, _ stores: any SecretStores)
+        -> [Diagnostic]
+    {
         let check = "registry \(group)"
         let services = session.services(stores)
         let records = session.context.records
-        var findings: [Finding] = []
+        var findings: [Diagnostic] = []
         var damaged: [String] = []
         let accounts: [Account]
         do throws(CredentialError) {
@@ -27,7 +29,7 @@ struct RegistryCheck: DoctorCheck {
                 findings.append(unreadable(check, id, error, group, session, services))
             }.accounts
         } catch {
-            return [Finding(check, error, repair: takeOver(group, error, services), in: group)]
+            return [Diagnostic(check, error, repair: takeOver(group, error, services), in: group)]
         }
         services.repository.finishSignIns(in: group, locks: session.context.locks)
         var undecryptable: Set<String> = []
@@ -39,12 +41,12 @@ struct RegistryCheck: DoctorCheck {
             findings += try services.repository.accountsWaiting(in: group).filter { !undecryptable.contains($0.id) }
                 .map {
                     account in
-                    Finding(
+                    Diagnostic(
                         check, .problem, account.signInWaits, remedy: "it is put there by the next command that can"
                     )
                 }
         } catch {
-            findings.append(Finding(check, error))
+            findings.append(Diagnostic(check, error))
         }
         let inventory = services.rebuild.inventory(of: group) { (set) throws(CredentialError) in
             try services.repository.isUsed(set, in: group)
@@ -57,16 +59,16 @@ struct RegistryCheck: DoctorCheck {
             unusable(check, id, store, error, known[id], group, services)
         }
         findings += inventory.used.map { id in
-            Finding(
+            Diagnostic(
                 check, .problem,
                 "the refresh token of \(id) is used up: the store is older than what this machine has seen",
-                remedy: known[id].map { LoginCommandLine(for: $0, in: group).hint })
+                remedy: known[id].map { LoginHint(for: $0, in: group).hint })
         }
-        findings += inventory.unknown.map { Finding(check, $0.error) }
+        findings += inventory.unknown.map { Diagnostic(check, $0.error) }
         findings += unseen(check, accounts, inventory)
         if findings.isEmpty, !accounts.isEmpty {
             findings.append(
-                Finding(
+                Diagnostic(
                     check, .ok,
                     "\(accounts.count, one: "\(accounts.count) account", other: "\(accounts.count) accounts"), secrets where they should be"
                 ))
@@ -78,9 +80,9 @@ struct RegistryCheck: DoctorCheck {
     /// each account, too.
     private func takeOver(
         _ group: KeychainGroup, _ error: CredentialError, _ services: AccountServices
-    ) -> Finding.Repair? {
+    ) -> Diagnostic.Fix? {
         guard error.code == .unsupported, error.hint == "credmgr doctor --fix" else { return nil }
-        return Finding.Repair("take the accounts of group \(group) up from the stores") {
+        return Diagnostic.Fix("take the accounts of group \(group) up from the stores") {
             () throws(CredentialError) in
             try services.repair.takeOver(group, used: Self.stores(ofOlder:))
         }
@@ -95,20 +97,20 @@ struct RegistryCheck: DoctorCheck {
     }
 
     private func unreadable(
-        _ check: String, _ id: String, _ error: CredentialError, _ group: KeychainGroup, _ session: Session,
+        _ check: String, _ id: String, _ error: CredentialError, _ group: KeychainGroup, _ session: CommandSession,
         _ services: AccountServices
-    ) -> Finding {
-        guard error.code == .storeDamaged else { return Finding(check, error) }
+    ) -> Diagnostic {
+        guard error.code == .storeDamaged else { return Diagnostic(check, error) }
         if (try? services.machine.sharing.isShared(group)) == true {
-            return Finding(
+            return Diagnostic(
                 check, .problem, error.text, remedy: "to put back what it held before: credmgr doctor --fix",
-                repair: Finding.Repair(
+                repair: Diagnostic.Fix(
                     "put back what it held before, or what this host has seen of it; else set it aside"
                 ) { () throws(CredentialError) in try services.repair.restore(id, in: group) })
         }
-        return Finding(
+        return Diagnostic(
             check, .problem, error.text, remedy: "restore it from a backup, or sign in again",
-            repair: Finding.Repair(
+            repair: Diagnostic.Fix(
                 "set it aside, and take the account up from the keyring where that has it; else it has to sign in again"
             ) { () throws(CredentialError) in
                 try services.repair.replace(
@@ -120,21 +122,21 @@ struct RegistryCheck: DoctorCheck {
     private func undecryptable(
         _ check: String, _ account: Account, _ error: CredentialError, _ group: KeychainGroup,
         _ services: AccountServices
-    ) -> Finding {
-        Finding(
+    ) -> Diagnostic {
+        Diagnostic(
             check, .problem,
             "the sign-in of \(account.id) waits in the journal, and no key opens it any more: \(error.text)",
-            remedy: LoginCommandLine(for: account, in: group).hint,
-            repair: Finding.Repair("set it aside; the account has to sign in again") { () throws(CredentialError) in
+            remedy: LoginHint(for: account, in: group).hint,
+            repair: Diagnostic.Fix("set it aside; the account has to sign in again") { () throws(CredentialError) in
                 try services.repair.setAsideShutOut(account.id, in: group)
             })
     }
 
     /// Secrets that no record knows.
     private func strangers(
-        _ check: String, _ known: Set<String>, _ inventory: RegistryRebuild.Inventory, _ group: KeychainGroup,
+        _ check: String, _ known: Set<String>, _ inventory: RegistryRecovery.StoreInventory, _ group: KeychainGroup,
         _ services: AccountServices
-    ) -> [Finding] {
+    ) -> [Diagnostic] {
         let rebuild = services.rebuild, records = services.machine.records
         // One that was added, or signed out, since the records were read is none.
         let ids = inventory.accounts.map(\.id).filter { id in
@@ -144,11 +146,11 @@ struct RegistryCheck: DoctorCheck {
         }
         guard !ids.isEmpty else { return [] }
         return [
-            Finding(
+            Diagnostic(
                 check, .problem,
                 "the stores have secrets of accounts that it does not know: "
                     + "\(ids.prefix(10).joined(separator: ", "))",
-                repair: Finding.Repair("take them up again") { () throws(CredentialError) in
+                repair: Diagnostic.Fix("take them up again") { () throws(CredentialError) in
                     _ = try rebuild.run(group)
                 })
         ]
@@ -156,14 +158,14 @@ struct RegistryCheck: DoctorCheck {
 
     /// The finding about an account with a readable record; `nil` if nothing is wrong.
     private func finding(
-        _ check: String, _ account: Account, _ inventory: RegistryRebuild.Inventory, _ group: KeychainGroup,
+        _ check: String, _ account: Account, _ inventory: RegistryRecovery.StoreInventory, _ group: KeychainGroup,
         _ services: AccountServices
-    ) -> Finding? {
+    ) -> Diagnostic? {
         let id = account.id, repair = services.repair
         guard let trouble = repair.trouble(of: account, by: inventory),
             repair.isConfirmed(trouble, of: id, in: group)
         else { return nil }
-        let (message, remedy, action): (Message, Message?, Message) =
+        let (message, remedy, action): (LocalizedMessage, LocalizedMessage?, LocalizedMessage) =
             switch trouble {
             case .inKeyring:
                 (
@@ -173,7 +175,7 @@ struct RegistryCheck: DoctorCheck {
             case .withoutSecrets:
                 (
                     "\(id) has no secrets in the \(account.store.shownName)",
-                    LoginCommandLine(for: account, in: group).hint, "mark it as one that has to sign in again"
+                    LoginHint(for: account, in: group).hint, "mark it as one that has to sign in again"
                 )
             case .foreignFacts:
                 (
@@ -186,9 +188,9 @@ struct RegistryCheck: DoctorCheck {
                     "credmgr store migrate --to \(account.store.rawValue)", "remove that copy"
                 )
             }
-        return Finding(
+        return Diagnostic(
             check, .problem, message, remedy: remedy,
-            repair: Finding.Repair(action) { () throws(CredentialError) in
+            repair: Diagnostic.Fix(action) { () throws(CredentialError) in
                 try repair.repair(trouble, of: id, in: group)
             })
     }
@@ -196,29 +198,30 @@ struct RegistryCheck: DoctorCheck {
     private func unusable(
         _ check: String, _ id: String, _ store: StoreKind, _ error: CredentialError, _ account: Account?,
         _ group: KeychainGroup, _ services: AccountServices
-    ) -> Finding {
-        let name = ForeignText.shown(id, limit: 40)
+    ) -> Diagnostic {
+        let name = UntrustedText.shown(id, limit: 40)
         guard error.code == .storeDamaged else {
-            let message: Message = "the secret of \(name) in the \(store.shownName) cannot be used: \(error)"
-            return Finding(check, .problem, message, remedy: error.advice)
+            let message: LocalizedMessage =
+                "the secret of \(name) in the \(store.shownName) cannot be used: \(error)"
+            return Diagnostic(check, .problem, message, remedy: error.advice)
         }
-        let message: Message = "the secret of \(name) in the \(store.shownName) is damaged: \(error)"
-        let login = account.map { LoginCommandLine(for: $0, in: group).hint }
+        let message: LocalizedMessage = "the secret of \(name) in the \(store.shownName) is damaged: \(error)"
+        let login = account.map { LoginHint(for: $0, in: group).hint }
         // Of a record the next sign-in replaces it.
-        if store == .file, account != nil { return Finding(check, .problem, message, remedy: login) }
-        return Finding(
+        if store == .file, account != nil { return Diagnostic(check, .problem, message, remedy: login) }
+        return Diagnostic(
             check, .problem, message, remedy: login,
-            repair: Finding.Repair("remove the damaged secret") { () throws(CredentialError) in
+            repair: Diagnostic.Fix("remove the damaged secret") { () throws(CredentialError) in
                 try services.repair.removeDamaged(id, from: store, in: group)
             })
     }
 
     private func unseen(
-        _ check: String, _ accounts: [Account], _ inventory: RegistryRebuild.Inventory
-    ) -> [Finding] {
+        _ check: String, _ accounts: [Account], _ inventory: RegistryRecovery.StoreInventory
+    ) -> [Diagnostic] {
         let used = Set(accounts.map(\.store))
         return inventory.unread.filter { used.contains($0.store) }.map { unread in
-            Finding(
+            Diagnostic(
                 check, .note,
                 "whether the \(unread.store.shownName) has the secrets of its accounts cannot be seen: "
                     + "\(unread.error)", remedy: unread.error.advice)

@@ -2,7 +2,7 @@ import CredentialCore
 
 /// The session bus, the keyring on it, and the encrypted files.
 struct StoreCheck: DoctorCheck {
-    func findings(_ session: Session, isOnline: Bool) -> [Finding] {
+    func findings(_ session: CommandSession, isOnline: Bool) -> [Diagnostic] {
         let stores = session.stores(mayPrompt: false)
         // The bus is asked by way of the keyring: that it has an address says nothing.
         let facts: Result<[String], CredentialError>
@@ -14,40 +14,41 @@ struct StoreCheck: DoctorCheck {
         return [bus(session, facts), keyring(session, stores, facts)] + files(session, stores)
     }
 
-    private func bus(_ session: Session, _ facts: Result<[String], CredentialError>) -> Finding {
+    private func bus(_ session: CommandSession, _ facts: Result<[String], CredentialError>) -> Diagnostic {
         let environment = session.context.environment
-        let place: Message
+        let place: LocalizedMessage
         if let address = GlobalOptions.set("DBUS_SESSION_BUS_ADDRESS", environment) {
-            place = "DBUS_SESSION_BUS_ADDRESS names \(ForeignText.shown(address))"
+            place = "DBUS_SESSION_BUS_ADDRESS names \(UntrustedText.shown(address))"
         } else if let folder = GlobalOptions.set("XDG_RUNTIME_DIR", environment),
             session.context.fileStates.state(of: folder + "/bus") != nil
         {
             place = "the session bus is in XDG_RUNTIME_DIR"
         } else {
-            return Finding(
+            return Diagnostic(
                 "bus", .note, "neither DBUS_SESSION_BUS_ADDRESS nor XDG_RUNTIME_DIR leads to a session bus",
                 remedy: "run this in a desktop session, or keep secrets in the encrypted file: --store file")
         }
-        guard case .failure(let error) = facts, error.missesBus else { return Finding("bus", .ok, place) }
-        return Finding(
+        guard case .failure(let error) = facts, error.missesBus else { return Diagnostic("bus", .ok, place) }
+        return Diagnostic(
             "bus", isUsed(.secretService, session) ? .problem : .note, "\(place), and was not reached: \(error)",
             remedy: error.advice)
     }
 
     private func keyring(
-        _ session: Session, _ stores: any SecretStores, _ found: Result<[String], CredentialError>
-    ) -> Finding {
+        _ session: CommandSession, _ stores: any SecretStores, _ found: Result<[String], CredentialError>
+    ) -> Diagnostic {
         let isNeeded = isUsed(.secretService, session)
         do throws(CredentialError) {
             let store = try stores.store(.secretService)
             let facts = try found.get().joined(separator: "; ")
             do throws(CredentialError) { try store.probe() } catch {
                 guard error.code == .storeLocked else { throw error }
-                return Finding("keyring", .note, Message(verbatim: facts), remedy: "credmgr store unlock")
+                return Diagnostic(
+                    "keyring", .note, LocalizedMessage(verbatim: facts), remedy: "credmgr store unlock")
             }
-            return Finding("keyring", .ok, Message(verbatim: facts))
+            return Diagnostic("keyring", .ok, LocalizedMessage(verbatim: facts))
         } catch {
-            return Finding(
+            return Diagnostic(
                 "keyring",
                 CredentialError(
                     error.code,
@@ -56,10 +57,10 @@ struct StoreCheck: DoctorCheck {
         }
     }
 
-    private func files(_ session: Session, _ stores: any SecretStores) -> [Finding] {
+    private func files(_ session: CommandSession, _ stores: any SecretStores) -> [Diagnostic] {
         do throws(CredentialError) {
             let store = try stores.store(.file)
-            var findings: [Finding] = []
+            var findings: [Diagnostic] = []
             for group in try StoreGroups.withTypes(session) {
                 let check = "file store \(group)"
                 var isUnlockedByPeople = false
@@ -67,20 +68,20 @@ struct StoreCheck: DoctorCheck {
                     guard let protection = try store.protection(of: group) else { continue }
                     isUnlockedByPeople = protection.isUnlockedByPeople
                     _ = try store.items(of: group, kind: .tokenSet)
-                    findings.append(Finding(check, .ok, protection.summary))
+                    findings.append(Diagnostic(check, .ok, protection.summary))
                 } catch {
                     // Without its key file nobody can open it.
                     let isLocked = error.code == .storeLocked && isUnlockedByPeople
-                    findings.append(Finding(check, error, state: isLocked ? .note : .problem))
+                    findings.append(Diagnostic(check, error, state: isLocked ? .note : .problem))
                 }
             }
             return findings
         } catch {
-            return [Finding("file store", error)]
+            return [Diagnostic("file store", error)]
         }
     }
 
-    private func isUsed(_ kind: StoreKind, _ session: Session) -> Bool {
+    private func isUsed(_ kind: StoreKind, _ session: CommandSession) -> Bool {
         if session.options.store == kind || session.configuration.store == kind { return true }
         let groups = (try? session.groups()) ?? []
         return groups.contains { group in

@@ -4,40 +4,41 @@ import OAuth
 /// The definitions of account types and, when the network may be asked, their endpoints and what those say of our
 /// clock.
 struct TypeCheck: DoctorCheck {
-    func findings(_ session: Session, isOnline: Bool) -> [Finding] {
+    func findings(_ session: CommandSession, isOnline: Bool) -> [Diagnostic] {
         let entries: [AccountTypeCatalog.Entry]
         do throws(CredentialError) { entries = try session.catalog.entries() } catch {
-            return [Finding("types", error)]
+            return [Diagnostic("types", error)]
         }
-        var findings: [Finding] = []
-        var usable: [AccountType] = [], shown: [Finding] = []
+        var findings: [Diagnostic] = []
+        var usable: [AccountType] = [], shown: [Diagnostic] = []
         for entry in entries {
             do throws(CredentialError) {
                 let type = try entry.type.get()
                 try session.context.adapters.adapter(of: type).check(type)
                 usable.append(type)
                 let settings = ConnectionSettings(of: type)
-                if let summary = settings.summary { shown.append(Finding("type \(entry.name)", .note, summary)) }
+                if let summary = settings.summary { shown.append(Diagnostic("type \(entry.name)", .note, summary)) }
                 try AuthorityFile(session).check(settings)
                 _ = try session.context.machine.trust.connection(of: type)
             } catch {
-                findings.append(Finding("type \(entry.name)", error))
+                findings.append(Diagnostic("type \(entry.name)", error))
             }
             if let shadowed = entry.shadowed.first {
                 findings.append(
-                    Finding("type \(entry.name)", .note, "\(entry.path) takes the place of \(shadowed)"))
+                    Diagnostic("type \(entry.name)", .note, "\(entry.path) takes the place of \(shadowed)"))
             }
         }
         if findings.isEmpty {
             findings.append(
-                Finding("types", .ok, usable.isEmpty ? "none is defined" : "\(usable.count) defined, all usable"))
+                Diagnostic("types", .ok, usable.isEmpty ? "none is defined" : "\(usable.count) defined, all usable")
+            )
         }
         findings += shown
         guard isOnline else {
             return usable.isEmpty
                 ? findings
                 : findings + [
-                    Finding(
+                    Diagnostic(
                         "endpoints", .note, "no provider was asked, nor its clock",
                         remedy: "credmgr doctor --online")
                 ]
@@ -47,7 +48,7 @@ struct TypeCheck: DoctorCheck {
         for type in usable {
             let addresses = Self.addresses(of: type)
             if addresses.isEmpty {
-                findings.append(Finding("endpoint of \(type.name)", .note, "its definition names none to ask"))
+                findings.append(Diagnostic("endpoint of \(type.name)", .note, "its definition names none to ask"))
             }
             for address in addresses where seen.insert(address).inserted {
                 findings.append(Self.ask(address, of: type, clocks, session))
@@ -55,7 +56,7 @@ struct TypeCheck: DoctorCheck {
         }
         if let (message, isOwn) = clocks.finding {
             findings.append(
-                Finding(
+                Diagnostic(
                     "clock", isOwn ? .problem : .note, message,
                     remedy: isOwn ? "set the clock; tokens are judged by it" : nil))
         }
@@ -73,11 +74,11 @@ struct TypeCheck: DoctorCheck {
     }
 
     private static func ask(
-        _ address: String, of type: AccountType, _ clocks: ClockWatch, _ session: Session
-    ) -> Finding {
+        _ address: String, of type: AccountType, _ clocks: ClockWatch, _ session: CommandSession
+    ) -> Diagnostic {
         let check = "endpoint of \(type.name)"
-        guard let url = WebAddress(address) else {
-            return Finding(check, .problem, "\(ForeignText.shown(address)) is no URL")
+        guard let url = URI(address) else {
+            return Diagnostic(check, .problem, "\(UntrustedText.shown(address)) is no URL")
         }
         let response: HTTPResponse
         do throws(CredentialError) {
@@ -85,14 +86,14 @@ struct TypeCheck: DoctorCheck {
             request.connection = try session.context.machine.trust.connection(of: type)
             response = try session.context.transport.send(request)
         } catch {
-            return Finding(check, error)
+            return Diagnostic(check, error)
         }
         clocks.note(response, from: url.origin, now: session.context.clock.now)
         let place = url.origin + url.path
         return response.status >= 500
-            ? Finding(
+            ? Diagnostic(
                 check, .problem, "\(place) answered \(response.status)",
                 remedy: "the provider has trouble; try later")
-            : Finding(check, .ok, "\(place) answers")
+            : Diagnostic(check, .ok, "\(place) answers")
     }
 }

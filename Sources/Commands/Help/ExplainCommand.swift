@@ -22,7 +22,7 @@ struct ExplainCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         let page = ExplanationPage(session)
         let word = arguments[Self.code]
         if let code = ErrorCode(rawValue: word.lowercased()) { return try session.print(page.text(of: code)) }
@@ -32,9 +32,9 @@ struct ExplainCommand: Command {
 
     private func unknown(_ word: String) -> CredentialError {
         let codes = ErrorCode.allCases.map(\.rawValue)
-        let shown = ForeignText.shown(word, limit: 40)
-        let hint: Message =
-            NearestWord.to(word, among: codes).map { "did you mean '\($0)'?" }
+        let shown = UntrustedText.shown(word, limit: 40)
+        let hint: LocalizedMessage =
+            SpellingSuggestion.to(word, among: codes).map { "did you mean '\($0)'?" }
             ?? "the codes are \(codes.joined(separator: ", ")); the exit codes are \(ExitStatusText.all.map { "\($0.status)" }.joined(separator: ", "))"
         return CredentialError(.usage, "there is no error code or exit code '\(shown)'", hint: hint)
     }
@@ -44,7 +44,7 @@ struct ExplainCommand: Command {
 struct ExplanationPage {
     private let layout: HelpLayout
 
-    init(_ session: Session) { layout = HelpLayout(session) }
+    init(_ session: CommandSession) { layout = HelpLayout(session) }
 
     /// The explanation of an error code.
     func text(of code: ErrorCode) -> String {
@@ -69,23 +69,23 @@ struct HelpLayout {
     private let width: Int
     private let translations: any Translations
 
-    init(_ session: Session) {
+    init(_ session: CommandSession) {
         width = min(max(session.context.console.width, 20), 80)
         translations = session.context.console.translations
     }
 
     /// A paragraph.
-    func paragraph(_ text: Message) -> String {
+    func paragraph(_ text: LocalizedMessage) -> String {
         TextLayout.wrapped(text.text(in: translations), width: width).map { $0 + "\n" }.joined()
     }
 
     /// A heading with a list below it.
-    func section(_ title: Message, _ items: [Message]) -> String {
+    func section(_ title: LocalizedMessage, _ items: [LocalizedMessage]) -> String {
         "\n" + paragraph("\(title):") + items.map { item($0) }.joined()
     }
 
     /// An entry of a list.
-    func item(_ text: Message) -> String {
+    func item(_ text: LocalizedMessage) -> String {
         TextLayout.wrapped(text.text(in: translations), width: width - 4).enumerated()
             .map { ($0 == 0 ? "  - " : "    ") + $1 + "\n" }.joined()
     }
@@ -94,7 +94,7 @@ struct HelpLayout {
     func literal(_ lines: [String]) -> String { "\n" + lines.map { "  \($0)\n" }.joined() }
 
     /// Names with their meanings, each meaning below its name.
-    func terms(_ entries: [(name: String, text: Message)]) -> String {
+    func terms(_ entries: [(name: String, text: LocalizedMessage)]) -> String {
         let column = entries.map { TextLayout.columns($0.name) }.max() ?? 0
         let isNarrow = column + 24 > width
         let indent = isNarrow ? 6 : column + 4

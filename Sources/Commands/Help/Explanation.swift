@@ -4,11 +4,11 @@ import CredentialCore
 /// the same text.
 struct Explanation {
     /// The meaning of the code, in one sentence.
-    let meaning: Message
+    let meaning: LocalizedMessage
     /// The usual causes, the most frequent one first.
-    let causes: [Message]
+    let causes: [LocalizedMessage]
     /// The remedies, in the order to try.
-    let remedies: [Message]
+    let remedies: [LocalizedMessage]
 }
 
 extension ErrorCode {
@@ -202,7 +202,7 @@ extension ErrorCode {
 
     private var ofFailures: Explanation {
         switch self {
-        case .nothingGiven:
+        case .noCredential:
             Explanation(
                 meaning: "A credential helper has no token for the server or the user.",
                 causes: ["No rule and no api_base names the server.", "The program asks for another user name."],

@@ -25,7 +25,7 @@ struct HelpCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         let console = session.context.console
         let page = ManualPage(
             .standard, version: Program.version, date: Program.releaseDate, in: console.translations)

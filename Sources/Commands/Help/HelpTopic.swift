@@ -61,7 +61,7 @@ enum HelpTopic: String, CaseIterable {
     }
 
     /// The keys of `config.json`; a test compares them with those that the program reads.
-    static let keys: [(name: String, text: Message)] = [
+    static let keys: [(name: String, text: LocalizedMessage)] = [
         ("store", "where secrets of new accounts are stored: auto, secret-service or file"),
         ("cache", "whether access tokens are cached in memory: on or off"),
         ("min_valid", "how long a token must still be valid, such as \"90s\" or \"30m\""),

@@ -38,7 +38,7 @@ struct AWSCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         guard let role = arguments[Self.roleARN], !role.isEmpty else {
             throw CredentialError(
                 .usage, "--role-arn is missing: the role whose credentials are wanted",
@@ -63,9 +63,9 @@ struct AWSCommand: Command {
         {
             return try session.print(kept.token.reveal() + "\n")
         }
-        let answer = try TokenAccess(session).token(query, target)
-        TokenAccess(session).tell(answer)
-        let token = try TokenPresentation(answer, target, wantsIDToken: query.wantsIDToken).checkedToken()
+        let answer = try TokenAcquirer(session).token(query, target)
+        TokenAcquirer(session).tell(answer)
+        let token = try TokenOutput(answer, target, wantsIDToken: query.wantsIDToken).checkedToken()
         let credentials = try STSReply(try send(token, role, target, to: endpoint, session), place: endpoint.origin)
         keep(credentials, key, target, session)
         try session.print(credentials.text + "\n")
@@ -82,23 +82,23 @@ struct AWSCommand: Command {
         else {
             throw CredentialError(
                 .usage,
-                "--role-arn takes arn:aws:iam::ACCOUNT:role/NAME, not '\(ForeignText.shown(role, limit: 80))'")
+                "--role-arn takes arn:aws:iam::ACCOUNT:role/NAME, not '\(UntrustedText.shown(role, limit: 80))'")
         }
     }
 
     /// Returns the destination of the token: AWS's own service, or a server that a rule or the type names.
     ///
     /// - Throws: ``ErrorCode/denied``, ``ErrorCode/usage``.
-    private func endpoint(_ target: Target, _ session: Session) throws(CredentialError) -> WebAddress {
+    private func endpoint(_ target: Target, _ session: CommandSession) throws(CredentialError) -> URI {
         func variable(_ name: String) -> String? { GlobalOptions.set(name, session.context.environment) }
         let region = arguments[Self.region] ?? variable("AWS_REGION") ?? variable("AWS_DEFAULT_REGION")
         let named = variable("AWS_ENDPOINT_URL_STS") ?? variable("AWS_ENDPOINT_URL")
-        guard let text = named ?? OfficialService.awsTokenServiceAddress(region: region) else {
+        guard let text = named ?? KnownService.awsTokenServiceAddress(region: region) else {
             throw CredentialError(
-                .usage, "'\(ForeignText.shown(region ?? "", limit: 60))' is no region of AWS",
+                .usage, "'\(UntrustedText.shown(region ?? "", limit: 60))' is no region of AWS",
                 hint: "a region looks like eu-central-1; AWS_ENDPOINT_URL_STS names another service")
         }
-        guard let address = WebAddress(text), address.isWeb, let destination = Destination(address) else {
+        guard let address = URI(text), address.isWeb, let destination = Destination(address) else {
             throw CredentialError(.usage, "the endpoint of AWS's token service is not an https URL")
         }
         let authority = TargetResolver(session).authority
@@ -112,7 +112,7 @@ struct AWSCommand: Command {
     }
 
     private func send(
-        _ token: String, _ role: String, _ target: Target, to endpoint: WebAddress, _ session: Session
+        _ token: String, _ role: String, _ target: Target, to endpoint: URI, _ session: CommandSession
     ) throws(CredentialError) -> HTTPResponse {
         let name = arguments[Self.sessionName] ?? Self.sessionName(of: target.account)
         var fields = [
@@ -124,7 +124,7 @@ struct AWSCommand: Command {
         var request = HTTPRequest(
             method: "POST", address: endpoint,
             headers: [("Content-Type", "application/x-www-form-urlencoded"), ("Accept", "text/xml")],
-            body: .bytes(Array(FormCoding.encode(fields).utf8)), timeout: session.options.timeout ?? 30)
+            body: .bytes(Array(FormURLEncoding.encode(fields).utf8)), timeout: session.options.timeout ?? 30)
         request.connection = try session.context.machine.trust.connection(of: target.type)
         var response = try session.context.transport.send(request)
         // An error may repeat the token.
@@ -143,7 +143,8 @@ struct AWSCommand: Command {
     }
 
     /// Keeps them under the account's lock, so that a sign-out meanwhile leaves nothing behind.
-    private func keep(_ credentials: STSReply, _ key: TokenRequestKey, _ target: Target, _ session: Session) {
+    private func keep(_ credentials: STSReply, _ key: TokenRequestKey, _ target: Target, _ session: CommandSession)
+    {
         guard let lock = try? session.context.locks.tryLock(target.account.id, in: target.group) else { return }
         defer { lock.release() }
         guard case .some(.some) = try? session.context.records.account(target.account.id, in: target.group) else {
@@ -163,7 +164,7 @@ struct STSReply: Sendable {
     /// The text that `credential_process` prints.
     let text: String
     /// When the credentials end.
-    let expiresAt: Instant
+    let expiresAt: Timestamp
 
     /// Reads an answer.
     ///
@@ -174,13 +175,13 @@ struct STSReply: Sendable {
             let said = Self.element("Message", in: body) ?? Self.element("Code", in: body) ?? "no reason"
             throw CredentialError(
                 response.status >= 500 || response.status == 429 ? .temporary : .denied,
-                "\(place) gives no credentials (HTTP status \(response.status)): \(ForeignText.shown(said, limit: 300))"
+                "\(place) gives no credentials (HTTP status \(response.status)): \(UntrustedText.shown(said, limit: 300))"
             )
         }
         guard let key = Self.element("AccessKeyId", in: body),
             let secret = Self.element("SecretAccessKey", in: body),
             let token = Self.element("SessionToken", in: body), let end = Self.element("Expiration", in: body),
-            let expiresAt = Instant(rfc3339: Self.wholeSeconds(end))
+            let expiresAt = Timestamp(rfc3339: Self.wholeSeconds(end))
         else { throw CredentialError(.malformedReply, "\(place) answers with something that holds no credentials") }
         var object = JSONObject()
         object["Version"] = 1
@@ -206,10 +207,10 @@ struct STSReply: Sendable {
     private static func element(_ name: String, in xml: String) -> String? {
         let bytes = Array(xml.utf8)
         func place(of text: String, from start: Int) -> Int? {
-            let wanted = Array(text.utf8)
-            guard bytes.count >= wanted.count else { return nil }
-            return (start..<max(start, bytes.count - wanted.count + 1)).first {
-                bytes[$0..<($0 + wanted.count)].elementsEqual(wanted)
+            let query = Array(text.utf8)
+            guard bytes.count >= query.count else { return nil }
+            return (start..<max(start, bytes.count - query.count + 1)).first {
+                bytes[$0..<($0 + query.count)].elementsEqual(query)
             }
         }
         guard let open = place(of: "<\(name)>", from: 0) else { return nil }

@@ -17,7 +17,7 @@ struct AzureAccountShowCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         let session = AzureOption.session(arguments, session)
         let (target, tenant) = try AzureTenant.target(
             TargetOptions(arguments), tenant: arguments[AzureOption.tenant], session)
@@ -40,7 +40,7 @@ struct AzureAccountListCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         let session = AzureOption.session(arguments, session)
         let (target, tenant) = try AzureTenant.target(
             TargetOptions(arguments), tenant: arguments[AzureOption.tenant], session)
@@ -60,7 +60,7 @@ struct AzureVersionCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         try AzureOption.print(
             AzureText.object([
                 ("azure-cli", .string(Self.imitated)), ("azure-cli-core", .string(Self.imitated)),
@@ -72,7 +72,7 @@ struct AzureVersionCommand: Command {
 /// An account as the Azure CLI tells of it.
 private enum AzureAccount {
     static func members(
-        _ target: Target, tenant: String?, subscription: String?, _ session: Session
+        _ target: Target, tenant: String?, subscription: String?, _ session: CommandSession
     ) -> [(name: String, value: JSONValue)] {
         func variable(_ name: String) -> String? { GlobalOptions.set(name, session.context.environment) }
         let id = subscription ?? variable("AZURE_SUBSCRIPTION_ID") ?? variable("ARM_SUBSCRIPTION_ID") ?? tenant

@@ -2,12 +2,12 @@ import CommandLine
 import CredentialCore
 
 /// `credmgr az`: holds the commands that are called like those of the Azure CLI.
-enum AzureCommands: DescribedCommand {
+enum AzureCommands: CommandDescriptor {
     static let spec = CommandSpec(["az"], role: .namespace, "the Azure CLI's commands for tokens")
 }
 
 /// `credmgr az account`.
-enum AzureAccountCommands: DescribedCommand {
+enum AzureAccountCommands: CommandDescriptor {
     static let spec = CommandSpec(["az", "account"], role: .namespace, "the Azure CLI's commands for tokens")
 }
 
@@ -17,18 +17,18 @@ enum AzureTenant {
     ///
     /// - Throws: ``ErrorCode/noSuchAccount`` where the type is of another tenant, or of none; what choosing throws.
     static func target(
-        _ options: TargetOptions, tenant wanted: String?, _ session: Session
+        _ options: TargetOptions, tenant query: String?, _ session: CommandSession
     ) throws(CredentialError) -> (Target, tenant: String?) {
         let resolver = TargetResolver(session)
         var options = options
-        if let wanted, try resolver.namedType(options) == nil {
+        if let query, try resolver.namedType(options) == nil {
             let types = try session.catalog.entries().compactMap { try? $0.type.get() }
-                .filter { Self.tenant(of: $0)?.lowercased() == wanted.lowercased() }
+                .filter { Self.tenant(of: $0)?.lowercased() == query.lowercased() }
             if types.count == 1 { options.type = types[0].name }
         }
         let target = try resolver.target(options)
         let tenant = Self.tenant(of: target.type)
-        if let wanted, wanted.lowercased() != tenant?.lowercased() {
+        if let query, query.lowercased() != tenant?.lowercased() {
             let type = target.type.name
             throw CredentialError(
                 .noSuchAccount,
@@ -41,7 +41,7 @@ enum AzureTenant {
     /// The tenant that a type names: as such, or in the issuer's path as Entra ID has it.
     private static func tenant(of type: AccountType) -> String? {
         if let tenant = type.tenant { return tenant }
-        guard let issuer = type.issuer.flatMap(WebAddress.init), issuer.host.contains("login.microsoftonline")
+        guard let issuer = type.issuer.flatMap(URI.init), issuer.host.contains("login.microsoftonline")
         else {
             return nil
         }

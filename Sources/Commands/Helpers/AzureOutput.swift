@@ -20,19 +20,20 @@ enum AzureOption {
     static let global: [any DeclaredOption] = [output, query, onlyShowErrors, debug]
 
     /// The session of a call with the Azure CLI's options: of its own it takes `--verbose`, which all commands here have.
-    static func session(_ arguments: Arguments, _ session: Session) -> Session {
+    static func session(_ arguments: Arguments, _ session: CommandSession) -> CommandSession {
         guard arguments[onlyShowErrors] || arguments[debug] else { return session }
         let notices = Notices(
             console: session.context.console, environment: session.context.environment,
             isQuiet: session.options.isQuiet || arguments[onlyShowErrors],
             isVerbose: session.options.isVerbose || arguments[debug], warns: !arguments[onlyShowErrors])
-        return Session(context: session.context, options: session.options, notices: notices)
+        return CommandSession(context: session.context, options: session.options, notices: notices)
     }
 
     /// Prints a result as the options want it.
     ///
     /// - Throws: ``ErrorCode/usage`` for a query that is none of the kinds that are taken.
-    static func print(_ value: JSONValue, _ arguments: Arguments, _ session: Session) throws(CredentialError) {
+    static func print(_ value: JSONValue, _ arguments: Arguments, _ session: CommandSession) throws(CredentialError)
+    {
         var value = value
         if let text = arguments[query] { value = try AzureQuery(text).value(in: value) }
         try session.print(AzureText.text(value, as: arguments[output] ?? "json"))
@@ -92,7 +93,7 @@ struct AzureQuery {
     private static func unknown(_ text: String) -> CredentialError {
         CredentialError(
             .usage,
-            "--query takes names with dots between them, and indices, not \(ForeignText.shown(text, limit: 80))",
+            "--query takes names with dots between them, and indices, not \(UntrustedText.shown(text, limit: 80))",
             hint: "pipe the JSON into jq for more")
     }
 
@@ -112,7 +113,7 @@ struct AzureQuery {
             guard let member = object[name] else {
                 throw CredentialError(
                     .usage,
-                    "there is no \(ForeignText.shown(name, limit: 60)) for --query; there are \(object.keys.joined(separator: ", "))"
+                    "there is no \(UntrustedText.shown(name, limit: 60)) for --query; there are \(object.keys.joined(separator: ", "))"
                 )
             }
             return try Self.value(in: member, rest)

@@ -43,13 +43,13 @@ struct AzureTokenCommand: Command {
         "oss-rdbms": "https://ossrdbms-aad.database.windows.net",
     ]
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         let session = AzureOption.session(arguments, session)
         let query = try query()
         let (target, tenant) = try AzureTenant.target(query.target, tenant: arguments[Self.tenant], session)
-        let answer = try TokenAccess(session).token(query, target)
-        TokenAccess(session).tell(answer)
-        let shown = try TokenPresentation(answer, target)
+        let answer = try TokenAcquirer(session).token(query, target)
+        TokenAcquirer(session).tell(answer)
+        let shown = try TokenOutput(answer, target)
         let members: [(name: String, value: JSONValue)] = [
             ("accessToken", .string(try shown.checkedToken())),
             ("expiresOn", .string(LocalTime.text(epochSeconds: shown.expiresAt.epochSeconds) + ".000000")),

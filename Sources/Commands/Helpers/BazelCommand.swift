@@ -24,14 +24,14 @@ struct BazelCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         let input = try session.context.console.readInput(limit: Self.inputLimit)
         guard let uri = (try? JSONValue.parse(input))?.object?["uri"]?.string else {
             throw CredentialError(.usage, "standard input is not what Bazel writes to a credential helper")
         }
         var answer = JSONObject()
         var fields = JSONObject()
-        if let found = try HelperFront(session).credential(at: uri, TargetOptions(arguments)) {
+        if let found = try CredentialHelper(session).credential(at: uri, TargetOptions(arguments)) {
             fields["Authorization"] = .array([.string(try found.authorization())])
             answer["expires"] = .string(found.shown.bearerExpiresAt.rfc3339)
         }

@@ -22,7 +22,7 @@ struct CargoCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         try session.print(#"{"v":[1]}"# + "\n")
         while let line = try session.context.console.readInputLine() {
             if line.isEmpty { continue }
@@ -31,7 +31,7 @@ struct CargoCommand: Command {
     }
 
     /// The answer to one request; what goes wrong is told in the protocol's own way.
-    private func answer(_ line: String, _ session: Session) -> JSONObject {
+    private func answer(_ line: String, _ session: CommandSession) -> JSONObject {
         guard let request = (try? JSONValue.parse(line))?.object, request["v"]?.integer == 1,
             let index = request["registry"]?.object?["index-url"]?.string
         else { return Self.failure("other", "the request is not one of version 1") }
@@ -40,7 +40,7 @@ struct CargoCommand: Command {
             // Another plus is part of the address, whose host is before it.
             let kind = ["sparse+", "registry+"].first(where: index.hasPrefix)
             let place = String(index.dropFirst(kind?.count ?? 0))
-            guard let found = try HelperFront(session).credential(at: place, TargetOptions(arguments)) else {
+            guard let found = try CredentialHelper(session).credential(at: place, TargetOptions(arguments)) else {
                 return Self.failure("url-not-supported")
             }
             let token = try found.shown.checkedToken()

@@ -34,7 +34,7 @@ struct DockerCredentialCommand: Command {
     private static let notFound = "credentials not found in native keychain"
     private static let noServer = "no credentials server URL"
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         do throws(CredentialError) {
             switch arguments[Self.operation] {
             case "get": try get(session)
@@ -53,10 +53,10 @@ struct DockerCredentialCommand: Command {
         }
     }
 
-    private func get(_ session: Session) throws(CredentialError) {
+    private func get(_ session: CommandSession) throws(CredentialError) {
         let server = try server(session)
-        guard let found = try HelperFront(session).credential(at: server, TargetOptions(arguments)) else {
-            throw CredentialError(.noSuchAccount, Message(verbatim: Self.notFound))
+        guard let found = try CredentialHelper(session).credential(at: server, TargetOptions(arguments)) else {
+            throw CredentialError(.noSuchAccount, LocalizedMessage(verbatim: Self.notFound))
         }
         let credentials: JSONValue = [
             "ServerURL": .string(server),
@@ -67,7 +67,7 @@ struct DockerCredentialCommand: Command {
     }
 
     /// The servers that rules name; those of `api_base` and `api_origins` are APIs and need not be registries.
-    private func list(_ session: Session) throws(CredentialError) {
+    private func list(_ session: CommandSession) throws(CredentialError) {
         var servers = JSONObject()
         for (place, username) in TargetResolver(session).authority.places {
             servers[place.description] = .string(username ?? Self.usualUsername)
@@ -75,14 +75,14 @@ struct DockerCredentialCommand: Command {
         try session.print(JSONValue.object(servers).text() + "\n")
     }
 
-    private func server(_ session: Session) throws(CredentialError) -> String {
+    private func server(_ session: CommandSession) throws(CredentialError) -> String {
         let bytes = try session.context.console.readInput(limit: Self.inputLimit)
         guard let text = String(validating: bytes, as: UTF8.self) else {
             throw CredentialError(.usage, "the server's URL on standard input is not UTF-8")
         }
         let server = text.drop(while: \.isWhitespace)
         guard let end = server.lastIndex(where: { !$0.isWhitespace }) else {
-            throw CredentialError(.usage, Message(verbatim: Self.noServer))
+            throw CredentialError(.usage, LocalizedMessage(verbatim: Self.noServer))
         }
         return String(server[...end])
     }

@@ -39,25 +39,25 @@ package struct ExecCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         let environment = try tokenEnvironment()
         let words = words
         guard session.context.programs.isProgram(words[0]) else {
             throw CredentialError(
                 .usage,
                 words[0].contains("/")
-                    ? "'\(ForeignText.shown(words[0]))' is no program that can be run"
-                    : "no program '\(ForeignText.shown(words[0]))' in PATH")
+                    ? "'\(UntrustedText.shown(words[0]))' is no program that can be run"
+                    : "no program '\(UntrustedText.shown(words[0]))' in PATH")
         }
         let target = try TargetResolver(session).target(TargetOptions(arguments))
         let file = try session.context.programs.execTokenFile()
         if file == nil { try missesFile(environment, session) }
         let keeper = try keeper(session, target, file ?? NoFile())
-        let ending: Result<ProgramEnding, CredentialError>
+        let ending: Result<TerminationStatus, CredentialError>
         do throws(CredentialError) {
             let query = TokenQuery(arguments, configuration: session.configuration)
             let token = try keeper.start(
-                isForEnvironment: true, for: RememberedCall(words: query.words(in: session.options.group)))
+                isForEnvironment: true, for: MemoizedCall(words: query.words(in: session.options.group)))
             // The terminal is the program's now, also while its token is renewed.
             session.notices.waiting.retire()
             ending = .success(
@@ -77,7 +77,7 @@ package struct ExecCommand: Command {
 
     /// Removes the token's file, and waits for a refresh that is under way when the command has ended, where its worker would end
     /// with this process. Whatever fails here, the command's exit status is passed on.
-    private static func finish(_ keeper: TokenKeeper, _ context: CommandContext, _ notices: Notices) {
+    private static func finish(_ keeper: TokenFileRefresher, _ context: CommandContext, _ notices: Notices) {
         do throws(CredentialError) { try keeper.end() } catch { notices.warning(left(error)) }
         guard context.programs.endsWithThisProcess, keeper.isRefreshing else { return }
         notices.warning(
@@ -90,12 +90,14 @@ package struct ExecCommand: Command {
         }
     }
 
-    private static func left(_ error: CredentialError) -> Message { "the token's file was not removed: \(error)" }
+    private static func left(_ error: CredentialError) -> LocalizedMessage {
+        "the token's file was not removed: \(error)"
+    }
 
     /// Warns that the command runs without the token's file.
     ///
     /// - Throws: ``ErrorCode/storeUnavailable`` where the command wants the file.
-    private func missesFile(_ environment: TokenEnvironment, _ session: Session) throws(CredentialError) {
+    private func missesFile(_ environment: TokenEnvironment, _ session: CommandSession) throws(CredentialError) {
         guard environment.furtherFileVariable == nil else {
             throw CredentialError(
                 .storeUnavailable, "no directory in memory for the token's file (XDG_RUNTIME_DIR, /dev/shm)",
@@ -114,9 +116,9 @@ package struct ExecCommand: Command {
     }
 
     private func keeper(
-        _ session: Session, _ target: Target, _ file: any PrivateFile
-    ) throws(CredentialError) -> TokenKeeper {
-        TokenKeeper(
+        _ session: CommandSession, _ target: Target, _ file: any PrivateFile
+    ) throws(CredentialError) -> TokenFileRefresher {
+        TokenFileRefresher(
             session, TokenQuery(arguments, configuration: session.configuration), target, file: file,
             format: format, endsLine: try tokenEnvironment().endsLine)
     }
@@ -139,7 +141,7 @@ package struct ExecCommand: Command {
 
     private func name(_ option: Option<String?>) throws(CredentialError) -> String? {
         guard let name = arguments[option] else { return nil }
-        guard ShellQuote.isVariable(name) else {
+        guard ShellQuoting.isVariable(name) else {
             throw CredentialError(
                 .usage, "\(option.spec.written) takes the name of a variable: letters, digits and '_'")
         }
@@ -155,19 +157,19 @@ extension ExecCommand {
     /// The command has a right to its signals and its exit status, whatever has become of the account meanwhile: that its
     /// token cannot be refreshed is a warning.
     ///
-    /// - Parameter words: the words behind the program's name: ``BegunExec/commandLine``.
+    /// - Parameter words: the words behind the program's name: ``ExecHandover/commandLine``.
     /// - Throws: ``ErrorCode/usage`` for other words, and for a process that is no child of this one.
     package static func carryOn(_ words: [String], in context: CommandContext) throws(CredentialError) -> Never {
-        guard let process = BegunExec.process(in: words), context.programs.isChild(process) else { throw misuse }
+        guard let process = ExecHandover.process(in: words), context.programs.isChild(process) else { throw misuse }
         let notices = Notices(
             console: context.console, environment: context.environment, isQuiet: false, isVerbose: false)
-        var taken: (file: any PrivateFile, begun: BegunExec)?
+        var taken: (file: any PrivateFile, begun: ExecHandover)?
         do throws(CredentialError) {
-            guard let begun = BegunExec(words) else { throw misuse }
+            guard let begun = ExecHandover(words) else { throw misuse }
             taken = (try context.programs.execTokenFile(takenOver: begun.directory, lock: begun.lock), begun)
         } catch { notices.warning(unattended(error)) }
         // To know the account may take a while, and the command's signals do not wait for that.
-        let state = Mutex<(keeper: TokenKeeper?, hasEnded: Bool)>((nil, false))
+        let state = Mutex<(keeper: TokenFileRefresher?, hasEnded: Bool)>((nil, false))
         let ending = try context.programs.accompany(process) { [taken] in
             guard let taken, let keeper = patientKeeper(of: taken.begun, taken.file, context, notices) else {
                 return
@@ -194,36 +196,38 @@ extension ExecCommand {
 
     /// The keeper of a token, as soon as its account can be looked up; `nil` where that never will be.
     private static func patientKeeper(
-        of begun: BegunExec, _ file: any PrivateFile, _ context: CommandContext, _ notices: Notices
-    ) -> TokenKeeper? {
+        of begun: ExecHandover, _ file: any PrivateFile, _ context: CommandContext, _ notices: Notices
+    ) -> TokenFileRefresher? {
         var told: String?
         var pause: Int64 = 1
         while true {
             do throws(CredentialError) { return try keeper(of: begun, file, context) } catch {
                 if error.message != told { notices.warning(unattended(error)) }
                 told = error.message
-                guard TokenKeeper.passing.contains(error.code.exitStatus) else { return nil }
+                guard TokenFileRefresher.passing.contains(error.code.exitStatus) else { return nil }
             }
             context.programs.pause(seconds: Int(pause))
             pause = min(2 * pause, Freshness.longestPause)
         }
     }
 
-    private static func unattended(_ error: CredentialError) -> Message { "the token is not refreshed: \(error)" }
+    private static func unattended(_ error: CredentialError) -> LocalizedMessage {
+        "the token is not refreshed: \(error)"
+    }
 
     private static var misuse: CredentialError {
-        CredentialError(.usage, "'\(BegunExec.command)' is for credmgr itself", hint: "credmgr exec --help")
+        CredentialError(.usage, "'\(ExecHandover.command)' is for credmgr itself", hint: "credmgr exec --help")
     }
 
     private static func keeper(
-        of begun: BegunExec, _ file: any PrivateFile, _ context: CommandContext
-    ) throws(CredentialError) -> TokenKeeper {
+        of begun: ExecHandover, _ file: any PrivateFile, _ context: CommandContext
+    ) throws(CredentialError) -> TokenFileRefresher {
         guard case .command(let arguments) = try ArgumentParser(.standard).parse(begun.words),
             arguments.command.path == spec.path
         else { throw misuse }
         var options = try GlobalOptions(arguments, environment: context.environment)
         options.group = try KeychainGroup(begun.group)
-        let session = Session(
+        let session = CommandSession(
             context: context, options: options,
             notices: Notices(
                 console: context.console, environment: context.environment, isQuiet: options.isQuiet,

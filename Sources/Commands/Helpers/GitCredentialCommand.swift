@@ -30,7 +30,7 @@ struct GitCredentialCommand: Command {
     /// The user name for servers that check only the token; GitLab requires it.
     private static let usualUsername = "oauth2"
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         switch arguments[Self.operation] {
         case "get": try get(session)
         case "erase": try erase(session)
@@ -41,52 +41,52 @@ struct GitCredentialCommand: Command {
         }
     }
 
-    private func get(_ session: Session) throws(CredentialError) {
+    private func get(_ session: CommandSession) throws(CredentialError) {
         let bytes = try input(session), message = try GitCredentialMessage(bytes)
-        guard let (wanted, target) = try target(message, session) else { return }
+        guard let (query, target) = try target(message, session) else { return }
         let username =
             takesBearer(message)
-            ? nil : HelperFront(session).username(wanted, target, usual: Self.usualUsername)
-        let words = TokenWords(
+            ? nil : CredentialHelper(session).username(query, target, usual: Self.usualUsername)
+        let words = CallSignature(
             group: session.options.group?.name, type: arguments[SharedOption.type],
             account: arguments[SharedOption.account], asker: .git(message: bytes))
-        let answer = try TokenAccess(session).token(
-            TokenQuery(), target, for: RememberedCall(words: words, gitUsername: username))
-        TokenAccess(session).tell(answer)
+        let answer = try TokenAcquirer(session).token(
+            TokenQuery(), target, for: MemoizedCall(words: words, gitUsername: username))
+        TokenAcquirer(session).tell(answer)
         try session.context.console.writeResult(
-            try TokenPresentation(answer, target).gitCredential(username: username))
+            try TokenOutput(answer, target).gitCredential(username: username))
     }
 
     /// The server took the token for a bad one: if it still is the one at hand, the next is a new one. The sign-in
     /// stays: that a token was refused does not say that the account is gone.
-    private func erase(_ session: Session) throws(CredentialError) {
+    private func erase(_ session: CommandSession) throws(CredentialError) {
         let message = try GitCredentialMessage(try input(session))
         guard let refused = message["password"] ?? message["credential"],
             let (_, target) = try target(message, session)
         else { return }
         var query = TokenQuery()
-        let answer = try TokenAccess(session).token(query, target)
+        let answer = try TokenAcquirer(session).token(query, target)
         guard ConstantTime.equal(Array(answer.token.token.reveal().utf8), Array(refused.utf8)) else { return }
         // It was to be renewed just now: what that failed by is not tried again at once.
         if let failure = answer.failure { throw failure }
         query.forceRefresh = true
-        _ = try TokenAccess(session).token(query, target)
+        _ = try TokenAcquirer(session).token(query, target)
     }
 
-    private func input(_ session: Session) throws(CredentialError) -> [UInt8] {
+    private func input(_ session: CommandSession) throws(CredentialError) -> [UInt8] {
         try session.context.console.readInput(limit: FastToken.messageLimit)
     }
 
     private func target(
-        _ message: GitCredentialMessage, _ session: Session
-    ) throws(CredentialError) -> (HelperFront.Wanted, Target)? {
-        let front = HelperFront(session)
+        _ message: GitCredentialMessage, _ session: CommandSession
+    ) throws(CredentialError) -> (CredentialHelper.Query, Target)? {
+        let front = CredentialHelper(session)
         guard let destination = message.destination else {
             front.noDestination("\(message["protocol"] ?? "")://\(message["host"] ?? "")")
             return nil
         }
-        let wanted = HelperFront.Wanted(destination: destination, username: message["username"])
-        return try front.target(wanted, TargetOptions(arguments)).map { (wanted, $0) }
+        let query = CredentialHelper.Query(destination: destination, username: message["username"])
+        return try front.target(query, TargetOptions(arguments)).map { (query, $0) }
     }
 
     /// Whether git can send a bearer token and the server says that it takes one.

@@ -18,12 +18,12 @@ struct GoAuthCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         // Before anything was asked, go calls without a URL: no server is known to want a token.
         guard let url = arguments[Self.url] else { return }
-        let front = HelperFront(session)
+        let front = CredentialHelper(session)
         // Of mail servers, and of names without a scheme, go has no header fields to send to.
-        guard let address = WebAddress(url), address.isWeb else { return front.noDestination(url) }
+        guard let address = URI(url), address.isWeb else { return front.noDestination(url) }
         let options = TargetOptions(arguments)
         guard let found = try front.credential(at: url, options) else { return }
         // go asks once for each prefix, and adds to it in whole components: a slash at the end would fit nothing.

@@ -22,21 +22,21 @@ struct GoogleCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         var answer = JSONObject()
         answer["version"] = 1
         do throws(CredentialError) {
             let type = GlobalOptions.set(Self.tokenTypeVariable, session.context.environment) ?? Self.idTokenType
             guard Self.known.contains(type) else {
                 throw CredentialError(
-                    .unsupported, "tokens of the type \(ForeignText.shown(type, limit: 100)) cannot be had here")
+                    .unsupported, "tokens of the type \(UntrustedText.shown(type, limit: 100)) cannot be had here")
             }
             var query = TokenQuery(arguments, configuration: session.configuration)
             query.wantsIDToken = true
             let target = try TargetResolver(session).target(query.target)
-            let given = try TokenAccess(session).token(query, target)
-            TokenAccess(session).tell(given)
-            let shown = try TokenPresentation(given, target, wantsIDToken: true)
+            let given = try TokenAcquirer(session).token(query, target)
+            TokenAcquirer(session).tell(given)
+            let shown = try TokenOutput(given, target, wantsIDToken: true)
             answer["success"] = true
             answer["token_type"] = .string(type)
             answer["id_token"] = .string(try shown.checkedToken())

@@ -30,7 +30,7 @@ struct KeyringCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         guard arguments[Self.operation] == "get" else {
             throw CredentialError(
                 .unsupported, "credmgr gives tokens of its accounts and keeps no other credentials")
@@ -40,7 +40,7 @@ struct KeyringCommand: Command {
             mode: arguments[Self.mode] ?? .password, format: arguments[Self.output] ?? .plain)
         guard let text = try request.answer(TargetOptions(arguments), session) else {
             throw CredentialError(
-                .nothingGiven, "nothing for \(ForeignText.shown(request.service, limit: 200))",
+                .noCredential, "nothing for \(UntrustedText.shown(request.service, limit: 200))",
                 hint: "-v says why")
         }
         try session.print(text)
@@ -50,7 +50,7 @@ struct KeyringCommand: Command {
 /// The command behind a link called `keyring`: it asks the real one for credentials that are not known here.
 struct KeyringShimCommand: Command {
     /// The hidden command's name.
-    static let word = CalledName.keyringShim
+    static let word = ProgramAlias.keyringShim
 
     static let spec = CommandSpec(
         [word], role: .hidden, "answers as keyring, and asks the real one for the rest", parameters: [words],
@@ -60,14 +60,14 @@ struct KeyringShimCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         let words = arguments[Self.words]
         if let request = KeyringRequest(words), let text = try request.answer(TargetOptions(), session) {
             return try session.print(text)
         }
         guard let real = session.context.programs.otherProgram("keyring") else {
             throw CredentialError(
-                .nothingGiven, "credmgr knows nothing for this, and there is no other keyring in PATH")
+                .noCredential, "credmgr knows nothing for this, and there is no other keyring in PATH")
         }
         let ending = try session.context.programs.accompany(
             [real] + words, variables: [:], meanwhile: {}, unattended: { _ in })
@@ -136,9 +136,9 @@ struct KeyringRequest: Sendable {
     }
 
     /// Returns the text to print; `nil` if no credential is given.
-    func answer(_ options: TargetOptions, _ session: Session) throws(CredentialError) -> String? {
+    func answer(_ options: TargetOptions, _ session: CommandSession) throws(CredentialError) -> String? {
         guard
-            let found = try HelperFront(session).credential(at: service, username: username, options)
+            let found = try CredentialHelper(session).credential(at: service, username: username, options)
         else { return nil }
         let token = try found.shown.checkedToken(), name = found.username(usual: Self.usualUsername)
         switch (format, mode) {

@@ -30,7 +30,7 @@ struct KubernetesCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         let info = session.context.environment[ExecCredential.variable]
         var query = TokenQuery(arguments, configuration: session.configuration)
         // Before the cluster's settings are added: what they are is in the variable, too.
@@ -39,23 +39,23 @@ struct KubernetesCommand: Command {
         settings?.fill(&query)
         let target = try Self.target(query.target, info, session)
         try settings?.check(against: target.type, arguments)
-        let answer = try TokenAccess(session).token(query, target, for: RememberedCall(words: words))
-        TokenAccess(session).tell(answer)
+        let answer = try TokenAcquirer(session).token(query, target, for: MemoizedCall(words: words))
+        TokenAcquirer(session).tell(answer)
         try session.context.console.writeResult(
-            try TokenPresentation(answer, target, wantsIDToken: query.wantsIDToken)
+            try TokenOutput(answer, target, wantsIDToken: query.wantsIDToken)
                 .bytes(as: .execCredential, execInfo: info))
     }
 
     /// The account: with `provideClusterInfo: true` the one whose token the cluster's server may have; a kubeconfig from
     /// elsewhere must not send a token where its author likes. Without, `kubectl` does not say where the token goes.
     static func target(
-        _ options: TargetOptions, _ info: String?, _ session: Session
+        _ options: TargetOptions, _ info: String?, _ session: CommandSession
     ) throws(CredentialError) -> Target {
         guard let server = server(in: info) else { return try TargetResolver(session).target(options) }
-        guard let destination = WebAddress(server).flatMap(Destination.init) else {
-            throw CredentialError(.denied, "no token goes to '\(ForeignText.shown(server, limit: 200))'")
+        guard let destination = URI(server).flatMap(Destination.init) else {
+            throw CredentialError(.denied, "no token goes to '\(UntrustedText.shown(server, limit: 200))'")
         }
-        switch try HelperFront(session).find(HelperFront.Wanted(destination: destination), options) {
+        switch try CredentialHelper(session).find(CredentialHelper.Query(destination: destination), options) {
         case .account(let target): return target
         case .nothing(let refusal): throw CredentialError(.denied, refusal.text, hint: refusal.advice)
         }
@@ -79,7 +79,7 @@ private struct ClusterSettings {
     let resource: String?
     let audience: String?
 
-    private static var place: Message { "the cluster's config in \(ExecCredential.variable)" }
+    private static var place: LocalizedMessage { "the cluster's config in \(ExecCredential.variable)" }
 
     /// Gives `nil` where there are no settings.
     ///
@@ -95,10 +95,10 @@ private struct ClusterSettings {
         }
         let reader = try DefinitionReader(
             members, known: ["type", "account", "policy", "scope", "resource", "audience"], place: Self.place)
-        type = try reader.string("type", DefinitionRule.name)
+        type = try reader.string("type", DefinitionValidation.name)
         account = try reader.string("account")
         policy = try reader.string("policy")
-        resource = try reader.string("resource", DefinitionRule.resource)
+        resource = try reader.string("resource", DefinitionValidation.resource)
         audience = try reader.string("audience")
         scope = try reader.string("scope").map { $0.split(separator: " ").map(String.init) } ?? []
     }
@@ -131,10 +131,12 @@ private struct ClusterSettings {
     private static func refused(
         _ key: String, _ value: String, _ type: AccountType, line: String
     ) -> CredentialError {
-        let command = ShellQuote.line(["credmgr", "types", "set", type.name, "\(key)=\(ForeignText.shown(line))"])
+        let command = ShellQuoting.line([
+            "credmgr", "types", "set", type.name, "\(key)=\(UntrustedText.shown(line))",
+        ])
         return CredentialError(
             .denied,
-            "\(place) asks for '\(ForeignText.shown(value))' as \(Message(verbatim: key)), which account type \(type.name) does not name",
-            hint: "if this cluster may have that: \(Message(verbatim: command))")
+            "\(place) asks for '\(UntrustedText.shown(value))' as \(LocalizedMessage(verbatim: key)), which account type \(type.name) does not name",
+            hint: "if this cluster may have that: \(LocalizedMessage(verbatim: command))")
     }
 }

@@ -44,12 +44,12 @@ struct OIDCTokenCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         let query = try query(session)
         let target = try TargetResolver(session).target(query.target)
-        let answer = try TokenAccess(session).token(query, target)
-        TokenAccess(session).tell(answer)
-        let shown = try TokenPresentation(answer, target, wantsIDToken: query.wantsIDToken)
+        let answer = try TokenAcquirer(session).token(query, target)
+        TokenAcquirer(session).tell(answer)
+        let shown = try TokenOutput(answer, target, wantsIDToken: query.wantsIDToken)
         if arguments[Self.bearer] { return try session.context.console.writeResult(try shown.bytes(as: .bearer)) }
         if arguments[Self.authHeader] {
             // Like the model, without a newline.
@@ -60,12 +60,12 @@ struct OIDCTokenCommand: Command {
 
     /// One of the three things that can be told: the token, its issuer, its end.
     private struct Value {
-        let option: Option<GivenOption?>
+        let option: Option<ParsedOption?>
         let variable: String
         let text: String
     }
 
-    private func values(_ shown: TokenPresentation, _ target: Target) throws(CredentialError) -> [Value] {
+    private func values(_ shown: TokenOutput, _ target: Target) throws(CredentialError) -> [Value] {
         [
             Value(option: Self.token, variable: "OIDC_AT", text: try shown.checkedToken()),
             Value(
@@ -81,11 +81,11 @@ struct OIDCTokenCommand: Command {
         if !arguments[Self.env], !isNamed, chosen.count < 2 { return (chosen.first ?? values[0]).text + "\n" }
         return (arguments[Self.env] ? values : chosen).map { value in
             let name = arguments[value.option]?.value ?? value.variable
-            return "\(name)=\(ShellQuote.quoted(value.text)); export \(name);\n"
+            return "\(name)=\(ShellQuoting.quoted(value.text)); export \(name);\n"
         }.joined()
     }
 
-    private func query(_ session: Session) throws(CredentialError) -> TokenQuery {
+    private func query(_ session: CommandSession) throws(CredentialError) -> TokenQuery {
         var query = TokenQuery()
         query.target.account = arguments[SharedOption.account]
         query.target.type = try arguments[Self.nameOrIssuer].map { (name) throws(CredentialError) in
@@ -98,7 +98,7 @@ struct OIDCTokenCommand: Command {
         query.freshness = Freshness(
             demanded: arguments[Self.time], configured: session.configuration.minimumValidity)
         for option in [Self.token, Self.issuer, Self.expiresAt] {
-            if let name = arguments[option]?.value, !ShellQuote.isVariable(name) {
+            if let name = arguments[option]?.value, !ShellQuoting.isVariable(name) {
                 throw CredentialError(
                     .usage, "\(option.spec.written) takes the name of a variable: letters, digits and '_'")
             }
@@ -107,7 +107,7 @@ struct OIDCTokenCommand: Command {
     }
 
     /// The type of an issuer. Types that see the same accounts count as one.
-    private func type(ofIssuer issuer: String, _ session: Session) throws(CredentialError) -> String {
+    private func type(ofIssuer issuer: String, _ session: CommandSession) throws(CredentialError) -> String {
         func plain(_ text: String) -> Substring { text.hasSuffix("/") ? text.dropLast() : text[...] }
         let resolver = TargetResolver(session)
         var types = try session.catalog.entries().compactMap { try? $0.type.get() }
@@ -127,8 +127,8 @@ struct OIDCTokenCommand: Command {
             throw CredentialError(
                 types.isEmpty ? .unknownType : .ambiguousAccount,
                 types.isEmpty
-                    ? "no account type has the issuer \(ForeignText.shown(issuer))"
-                    : "several account types have the issuer \(ForeignText.shown(issuer)): \(types.map(\.name).joined(separator: ", "))",
+                    ? "no account type has the issuer \(UntrustedText.shown(issuer))"
+                    : "several account types have the issuer \(UntrustedText.shown(issuer)): \(types.map(\.name).joined(separator: ", "))",
                 hint: types.isEmpty ? "credmgr types" : "name one of them")
         }
         return first.name

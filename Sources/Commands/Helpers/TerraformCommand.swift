@@ -23,7 +23,7 @@ struct TerraformCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         switch arguments[Self.operation] {
         case .get, nil: try get(session)
         case .forget: break
@@ -33,12 +33,12 @@ struct TerraformCommand: Command {
         }
     }
 
-    private func get(_ session: Session) throws(CredentialError) {
-        let front = HelperFront(session), host = arguments[Self.host]
+    private func get(_ session: CommandSession) throws(CredentialError) {
+        let front = CredentialHelper(session), host = arguments[Self.host]
         var object = JSONObject()
         if let destination = Destination(scheme: "https", authority: host) {
-            let wanted = HelperFront.Wanted(destination: destination)
-            if let found = try front.credential(wanted, TargetOptions(arguments)) {
+            let query = CredentialHelper.Query(destination: destination)
+            if let found = try front.credential(query, TargetOptions(arguments)) {
                 object["token"] = .string(try found.shown.checkedToken())
             }
         } else {

@@ -62,7 +62,7 @@ struct GuidedSetup: Sendable {
         /// The answer is accepted.
         case accepted
         /// The question is asked again, with the reason.
-        case refused(Message)
+        case refused(LocalizedMessage)
         /// The question is asked again, with what is left of the list.
         case narrowed
     }
@@ -141,10 +141,11 @@ struct GuidedSetup: Sendable {
     ///   - translations: the reader's language.
     init(
         presets: [Preset], taken: Set<String>, name: String?, issuer: String? = nil,
-        in translations: any Translations = English()
+        in translations: any Translations = NoTranslations()
     ) {
         let own: [(Provider, Picker.Item)] = presets.map { preset in
-            let text: Message = "\(Message(verbatim: preset.title)): \(Message(kept: preset.summary))"
+            let text: LocalizedMessage =
+                "\(LocalizedMessage(verbatim: preset.title)): \(LocalizedMessage(kept: preset.summary))"
             return (.preset(preset), Picker.Item(name: preset.name, text: text))
         }
         let others: [(Provider, Picker.Item)] = [
@@ -236,7 +237,7 @@ struct GuidedSetup: Sendable {
 
     private mutating func take(issuer word: String) -> Reply {
         let text = word.contains("://") ? word : "https://" + word
-        guard let address = WebAddress(text), address.isWeb, address.isSecure, !address.host.isEmpty,
+        guard let address = URI(text), address.isWeb, address.isSecure, !address.host.isEmpty,
             address.query == nil, address.fragment == nil, text.utf8.count <= 2_048
         else { return .refused("give a URL with https, such as https://login.example.com") }
         issuer = text
@@ -260,7 +261,7 @@ struct GuidedSetup: Sendable {
 
     private mutating func take(name word: String) -> Reply {
         let chosen = word.isEmpty ? suggestedName : word
-        guard Name.isValid(chosen) else {
+        guard Identifier.isValid(chosen) else {
             return .refused("use 1 to 128 letters, digits, '.', '_' and '-', beginning with a letter or digit")
         }
         if taken.contains(chosen) { return .refused("account type '\(chosen)' is already defined") }
@@ -278,12 +279,12 @@ struct GuidedSetup: Sendable {
     }
 
     /// The fault of a client ID (RFC 6749, appendix A.1); `nil` if it may be one.
-    private static func problem(ofClientID word: String) -> Message? {
+    private static func problem(ofClientID word: String) -> LocalizedMessage? {
         if word.isEmpty { return "give the client ID that the provider shows for the application" }
         guard word.utf8.count <= longest.clientID, word.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
             return "a client ID is one word of ASCII characters, at most 1,024 of them"
         }
-        guard word.contains("://"), let problem = ClientDocument.problem(of: word) else { return nil }
+        guard word.contains("://"), let problem = ClientIDMetadataDocument.problem(of: word) else { return nil }
         return "this client ID \(problem)"
     }
 
@@ -361,7 +362,7 @@ struct GuidedSetup: Sendable {
     var suggestedName: String {
         let base: String =
             switch provider {
-            case .preset(let preset): Name.near(preset.title) ?? preset.name
+            case .preset(let preset): Identifier.near(preset.title) ?? preset.name
             case .issuer: IssuerTypes.name(of: issuer ?? "")
             case .settings: facts?.name ?? "app"
             }

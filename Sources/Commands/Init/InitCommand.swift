@@ -20,12 +20,12 @@ struct InitCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         try Self.guide(session, name: arguments[Self.name])
     }
 
     /// Whether a command without arguments begins the guided sign-in: a user is there, and no account type is defined.
-    static func isMeant(by arguments: Arguments, _ session: Session) throws(CredentialError) -> Bool {
+    static func isMeant(by arguments: Arguments, _ session: CommandSession) throws(CredentialError) -> Bool {
         guard arguments.isBare, session.mayAsk else { return false }
         return try session.catalog.entries().isEmpty
     }
@@ -38,19 +38,19 @@ struct InitCommand: Command {
     /// - Throws: ``ErrorCode/usage`` without a terminal, or for a name that is taken; ``ErrorCode/cancelled``;
     ///   ``ErrorCode/interrupted``; a failure that no answer can mend.
     static func guide(
-        _ session: Session, name: String? = nil, issuer: String? = nil
+        _ session: CommandSession, name: String? = nil, issuer: String? = nil
     ) throws(CredentialError) {
         guard session.mayAsk else {
             var error = CredentialError(
                 .usage, "init asks questions, and no terminal is there to answer them",
                 hint: "such as: credmgr login https://login.example.com --client-id 0a1b --name Work")
-            error.furtherHints = [
+            error.additionalHints = [
                 "such as: credmgr types add Work --issuer https://login.example.com --client-id 0a1b --scope \"openid profile\""
             ]
             throw error
         }
         if let name {
-            guard try !session.catalog.isDefined(Name.checked(name, kind: .accountType)) else {
+            guard try !session.catalog.isDefined(Identifier.checked(name, kind: .accountType)) else {
                 throw CredentialError(
                     .usage, "account type '\(name)' is already defined", hint: "credmgr login --type \(name)")
             }

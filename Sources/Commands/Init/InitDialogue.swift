@@ -4,10 +4,10 @@ import OAuth
 
 /// Asks the questions of a guided sign-in on the terminal, and has its effects.
 struct InitDialogue {
-    private let session: Session
+    private let session: CommandSession
     private let layout: HelpLayout
 
-    init(_ session: Session) {
+    init(_ session: CommandSession) {
         self.session = session
         layout = HelpLayout(session)
     }
@@ -28,10 +28,10 @@ struct InitDialogue {
         }
     }
 
-    private func say(_ text: Message) { show(layout.paragraph(text)) }
+    private func say(_ text: LocalizedMessage) { show(layout.paragraph(text)) }
 
     private func show(_ text: String) {
-        session.notices.say(Message(verbatim: text.hasSuffix("\n") ? String(text.dropLast()) : text))
+        session.notices.say(LocalizedMessage(verbatim: text.hasSuffix("\n") ? String(text.dropLast()) : text))
     }
 
     // MARK: Questions
@@ -51,7 +51,7 @@ struct InitDialogue {
 
     private func showProviders(_ setup: GuidedSetup) {
         for line in setup.providerLines(width: min(session.context.console.width, 80)) {
-            session.notices.say(Message(verbatim: line))
+            session.notices.say(LocalizedMessage(verbatim: line))
         }
     }
 
@@ -63,8 +63,8 @@ struct InitDialogue {
             showProviders(setup)
         case .placeholder(let name):
             guard let placeholder = setup.placeholder(name) else { return }
-            let summary = Message(kept: placeholder.summary)
-            let example: Message = placeholder.example.map { "\(summary), such as \($0)" } ?? summary
+            let summary = LocalizedMessage(kept: placeholder.summary)
+            let example: LocalizedMessage = placeholder.example.map { "\(summary), such as \($0)" } ?? summary
             let isTenant = placeholder.form == .guid && name == "tenant"
             show(
                 "\n"
@@ -80,7 +80,7 @@ struct InitDialogue {
         }
     }
 
-    private func prompt(of question: GuidedSetup.Question, _ setup: GuidedSetup) -> Message {
+    private func prompt(of question: GuidedSetup.Question, _ setup: GuidedSetup) -> LocalizedMessage {
         switch question {
         case .provider: "Its number or name, or a part of it: "
         case .placeholder(let name):
@@ -128,13 +128,13 @@ struct InitDialogue {
     /// The error without the commands of its hints: the account type that they name is not saved.
     private static func withoutCommands(_ error: CredentialError) -> CredentialError {
         var error = error
-        error.furtherHints = error.hints.filter { !$0.description.contains("credmgr ") }
+        error.additionalHints = error.hints.filter { !$0.description.contains("credmgr ") }
         error.advice = nil
         return error
     }
 
     /// The session of a command whose notes repeat what is said here.
-    private var quiet: Session { session.quieted }
+    private var quiet: CommandSession { session.quieted }
 
     private func arguments(_ words: [String]) throws(CredentialError) -> Arguments {
         guard case .command(let arguments) = try ArgumentParser(.standard).parse(words) else {
@@ -162,10 +162,10 @@ struct InitDialogue {
         let texts = uses.map { "\($0.key): \($0.text.description)" }
         let confirmed = setup.facts?.confirmed ?? []
         if texts.allSatisfy(confirmed.contains) { return confirmed }
-        let words = ShellQuote.line(["credmgr"] + setup.definitionWords() + ["--trust"])
+        let words = ShellQuoting.line(["credmgr"] + setup.definitionWords() + ["--trust"])
         do throws(CredentialError) {
             try DefinitionReach.confirm(
-                uses, of: ForeignText.shown(place, limit: 200), again: Message(verbatim: words), session)
+                uses, of: UntrustedText.shown(place, limit: 200), again: LocalizedMessage(verbatim: words), session)
             return texts
         } catch {
             guard error.code == .denied else { throw error }
@@ -212,7 +212,7 @@ struct InitDialogue {
         reach.tell(session, besides: reach.needingTrust)
         guard let confirmed = try confirmation(of: reach.needingTrust, in: file, setup) else { return .unconfirmed }
         var facts = facts(of: type, try session.context.adapters.adapter(of: type))
-        (facts.clientID, facts.name) = (type.clientID, Name.near(type.clientID).map { _ in "app" })
+        (facts.clientID, facts.name) = (type.clientID, Identifier.near(type.clientID).map { _ in "app" })
         facts.confirmed = confirmed
         guide(facts, nil)
         return .facts(facts)
@@ -222,7 +222,7 @@ struct InitDialogue {
         GuidedSetup.Facts(
             issuer: type.issuer, redirectURI: type.redirectURI ?? adapter.defaultRedirectURI,
             scope: type.scope, flow: type.signInFlow,
-            place: type.issuer.flatMap(WebAddress.init)?.origin ?? type.authority ?? type.adapter)
+            place: type.issuer.flatMap(URI.init)?.origin ?? type.authority ?? type.adapter)
     }
 
     private func guide(_ setup: GuidedSetup) {
@@ -235,12 +235,12 @@ struct InitDialogue {
         var text = "\n"
         if let link = preset?.documentation {
             text += layout.paragraph(
-                "Register an application at \(ForeignText.shown(place)); \(link) describes it:")
+                "Register an application at \(UntrustedText.shown(place)); \(link) describes it:")
         } else {
-            text += layout.paragraph("Register an application at \(ForeignText.shown(place)):")
+            text += layout.paragraph("Register an application at \(UntrustedText.shown(place)):")
         }
         let isConfidential = preset?.needsClientSecret == true
-        var rows: [(Message, Message)] = [
+        var rows: [(LocalizedMessage, LocalizedMessage)] = [
             (
                 "kind",
                 isConfidential
@@ -250,8 +250,8 @@ struct InitDialogue {
         ]
         if facts.flow == .code {
             rows.append(("grant", "authorization code with PKCE; refresh tokens, if it can be chosen"))
-            let isPortFree = ListeningPlace.hasFreePort(facts.redirectURI)
-            let redirect = ForeignText.shown(facts.redirectURI)
+            let isPortFree = LoopbackRedirect.hasFreePort(facts.redirectURI)
+            let redirect = UntrustedText.shown(facts.redirectURI)
             rows.append(("redirect URI", isPortFree ? "\(redirect) (the port may be any)" : "\(redirect)"))
         } else {
             rows.append(("grant", "\(facts.flow.rawValue)"))
@@ -259,7 +259,9 @@ struct InitDialogue {
         if !facts.scope.isEmpty { rows.append(("scopes", "\(facts.scope.joined(separator: " "))")) }
         let translations = session.context.console.translations
         text += layout.terms(rows.map { ($0.0.text(in: translations), $0.1) })
-        for note in preset?.notes ?? [] { text += layout.item(Message(kept: ForeignText.shown(note, limit: 300))) }
+        for note in preset?.notes ?? [] {
+            text += layout.item(LocalizedMessage(kept: UntrustedText.shown(note, limit: 300)))
+        }
         show(text)
     }
 
@@ -319,10 +321,11 @@ struct InitDialogue {
         session.notices.outcome("")
         session.notices.outcome("In a script:")
         session.notices.outcome(
-            Message(verbatim: "  TOKEN=$(" + ShellQuote.line(["credmgr", "token", "--type", name]) + ")"))
+            LocalizedMessage(
+                verbatim: "  TOKEN=$(" + ShellQuoting.line(["credmgr", "token", "--type", name]) + ")"))
         session.notices.outcome("The same without questions:")
         for words in [setup.definitionWords(), setup.loginWords] {
-            session.notices.outcome(Message(verbatim: "  " + ShellQuote.line(["credmgr"] + words)))
+            session.notices.outcome(LocalizedMessage(verbatim: "  " + ShellQuoting.line(["credmgr"] + words)))
         }
     }
 }

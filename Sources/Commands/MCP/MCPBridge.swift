@@ -10,10 +10,10 @@ import Synchronization
 /// Each request is under way on a thread of its own: a server may ask something back before it answers. Notifications
 /// and answers go one after the other, as they come.
 final class MCPBridge: Sendable {
-    private let session: Session
+    private let session: CommandSession
     private let target: Target
-    private let address: WebAddress
-    private let access: TokenAccess
+    private let address: URI
+    private let access: TokenAcquirer
     private let state = Mutex(State())
     private let output = Mutex(())
     private let refreshing = Mutex(())
@@ -23,7 +23,7 @@ final class MCPBridge: Sendable {
         var sessionID: String?
         var protocolVersion: String?
         /// How the client began, to begin again where the server has ended the session.
-        var hello: Message?
+        var hello: JSONRPCMessage?
         var isInitialized = false
         /// Whether what the server says by itself is heard.
         var isListening = false
@@ -31,18 +31,18 @@ final class MCPBridge: Sendable {
         var told: String?
     }
 
-    private typealias Call = BackgroundCall<Void, Never>
+    private typealias Call = ThreadTask<Void, Never>
 
     /// The longest message, in bytes.
     private static let longest = 64 << 20
     /// How long unfinished requests may take after the client has gone, in seconds.
     private static let patience: Int32 = 60
 
-    init(_ session: Session, _ target: Target, _ address: WebAddress) {
+    init(_ session: CommandSession, _ target: Target, _ address: URI) {
         self.session = session
         self.target = target
         self.address = address
-        access = TokenAccess(session)
+        access = TokenAcquirer(session)
     }
 
     /// Carries messages until standard input ends and what was asked has been answered.
@@ -52,7 +52,7 @@ final class MCPBridge: Sendable {
         var calls: [Call] = []
         while let line = try session.context.console.readInputLine(limit: Self.longest) {
             guard line.utf8.contains(where: { $0 > 0x20 }) else { continue }
-            let message = Message(line)
+            let message = JSONRPCMessage(line)
             calls.removeAll { $0.result(until: Deadline(milliseconds: 0)) != nil }
             if message.isRequest, message.method != "initialize" {
                 calls.append(try Call { self.carry(message) })
@@ -73,7 +73,7 @@ final class MCPBridge: Sendable {
     // MARK: Messages
 
     /// A message of the client, and as much of it as has to be known here.
-    private struct Message {
+    private struct JSONRPCMessage {
         let text: String
         let method: String?
         let id: JSONValue?
@@ -110,7 +110,7 @@ final class MCPBridge: Sendable {
         var isRequest: Bool { method != nil && id != nil }
     }
 
-    private func carry(_ message: Message) {
+    private func carry(_ message: JSONRPCMessage) {
         do throws(CredentialError) {
             let used = state.withLock { $0.sessionID }
             var reply = try post(message)
@@ -130,7 +130,7 @@ final class MCPBridge: Sendable {
             guard reply.status < 400 else {
                 throw CredentialError(
                     .httpStatus, "\(address.origin) answered \(reply.status)",
-                    details: [ForeignText.shown(String(decoding: reply.body, as: UTF8.self), limit: 500)])
+                    details: [UntrustedText.shown(String(decoding: reply.body, as: UTF8.self), limit: 500)])
             }
         } catch {
             session.notices.error(error)
@@ -148,7 +148,7 @@ final class MCPBridge: Sendable {
     }
 
     /// Sends a message; what is said to it goes to the client.
-    private func post(_ message: Message) throws(CredentialError) -> HTTPResponse {
+    private func post(_ message: JSONRPCMessage) throws(CredentialError) -> HTTPResponse {
         let isFirst = message.method == "initialize"
         let reply = try post(message) { self.write($0, isFirst: isFirst) }
         if isFirst {
@@ -159,7 +159,7 @@ final class MCPBridge: Sendable {
     }
 
     private func post(
-        _ message: Message, emit: @escaping ([UInt8]) -> Void
+        _ message: JSONRPCMessage, emit: @escaping ([UInt8]) -> Void
     ) throws(CredentialError) -> HTTPResponse {
         var request = HTTPRequest(
             method: "POST", address: address, body: .bytes(Array(message.text.utf8)), maximumReplySize: nil,
@@ -189,7 +189,7 @@ final class MCPBridge: Sendable {
                 else { return .success(false) }
                 state.withLock { $0.sessionID = id }
                 if isInitialized {
-                    _ = try post(Message(#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)) {
+                    _ = try post(JSONRPCMessage(#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)) {
                         self.write($0, isFirst: false)
                     }
                     try beginListening()
@@ -267,13 +267,13 @@ final class MCPBridge: Sendable {
     private func isWorthRepeating(
         _ reply: HTTPResponse, _ answer: TokenService.Answer
     ) throws(CredentialError) -> Bool {
-        if let advice = StepUpAdvice(reply, from: address) {
+        if let advice = StepUpHint(reply, from: address) {
             throw advice.error(
                 of: target.account, in: target.group, under: target.type, token: answer.token,
                 grant: try access.grant(of: answer.token, target), now: session.context.clock.now)
         }
         guard reply.status == 401 else { return false }
-        if let moved = try ResourceTypes.moved(
+        if let moved = try ResourceTypeDiscovery.moved(
             target.type, address, reply, in: session.services(session.stores()).adapterContext(of: target.type))
         {
             throw moved

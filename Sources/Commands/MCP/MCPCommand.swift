@@ -27,10 +27,10 @@ struct MCPCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         let url = arguments[Self.url]
-        guard let address = WebAddress(url), address.isWeb, address.isSecure, address.fragment == nil else {
-            throw CredentialError(.usage, "'\(ForeignText.shown(url))' is not an https URL")
+        guard let address = URI(url), address.isWeb, address.isSecure, address.fragment == nil else {
+            throw CredentialError(.usage, "'\(UntrustedText.shown(url))' is not an https URL")
         }
         let target = try target(url, session)
         try RequestCommand.check(address, for: target, session)
@@ -40,15 +40,15 @@ struct MCPCommand: Command {
     // MARK: Signing in
 
     /// The account to speak for, signed in by one of all that are started at once.
-    private func target(_ url: String, _ session: Session) throws(CredentialError) -> Target {
+    private func target(_ url: String, _ session: CommandSession) throws(CredentialError) -> Target {
         if let (target, answer) = try signedIn(url, session), answer.failure?.code != .signInRequired {
             return target
         }
         guard arguments[SharedOption.account] == nil else {
             throw CredentialError(
                 .signInRequired, "the account has to sign in again",
-                hint: Message(
-                    verbatim: ShellQuote.line(
+                hint: LocalizedMessage(
+                    verbatim: ShellQuoting.line(
                         ["credmgr", "login", "--account", arguments[SharedOption.account] ?? ""]
                             + (session.options.group.map { ["--group", $0.name] } ?? []))))
         }
@@ -67,11 +67,11 @@ struct MCPCommand: Command {
         }
         // Standard output belongs to the protocol.
         var context = session.context
-        context.console = NoticeConsole(console: context.console)
+        context.console = StderrConsole(console: context.console)
         try LoginCommand(arguments: login).run(
-            Session(context: context, options: session.options, notices: session.notices))
+            CommandSession(context: context, options: session.options, notices: session.notices))
         guard let (target, _) = try signedIn(url, session) else {
-            throw CredentialError(.signInRequired, "the sign-in gave no account for \(ForeignText.shown(url))")
+            throw CredentialError(.signInRequired, "the sign-in gave no account for \(UntrustedText.shown(url))")
         }
         return target
     }
@@ -79,11 +79,11 @@ struct MCPCommand: Command {
     /// The account that can be spoken for without a person, for as long as its token lives; `nil` where somebody has to sign in
     /// first.
     private func signedIn(
-        _ url: String, _ session: Session
+        _ url: String, _ session: CommandSession
     ) throws(CredentialError) -> (Target, TokenService.Answer)? {
         guard let target = try known(url, session) else { return nil }
         do throws(CredentialError) {
-            return (target, try TokenAccess(session).token(TokenQuery(), target))
+            return (target, try TokenAcquirer(session).token(TokenQuery(), target))
         } catch {
             if error.code == .signInRequired { return nil }
             throw error
@@ -91,10 +91,10 @@ struct MCPCommand: Command {
     }
 
     /// The account that is meant, whether its sign-in works or not; `nil` where there is none.
-    private func known(_ url: String, _ session: Session) throws(CredentialError) -> Target? {
+    private func known(_ url: String, _ session: CommandSession) throws(CredentialError) -> Target? {
         do throws(CredentialError) {
             guard
-                let type = try ResourceTypes(session.definitions).defined(
+                let type = try ResourceTypeDiscovery(session.definitions).defined(
                     for: url, named: arguments[SharedOption.type])
             else {
                 return nil
@@ -109,7 +109,7 @@ struct MCPCommand: Command {
 }
 
 /// A console whose results go where notices go.
-private struct NoticeConsole: Console {
+private struct StderrConsole: Console {
     let console: any Console
 
     func writeResult(_ bytes: [UInt8]) throws(CredentialError) {
@@ -121,11 +121,11 @@ private struct NoticeConsole: Console {
     var resultIsTerminal: Bool { console.noticeIsTerminal }
     var noticeIsTerminal: Bool { console.noticeIsTerminal }
     var width: Int { console.width }
-    var waiting: any WaitingDisplay { console.waiting }
+    var waiting: any ProgressDisplay { console.waiting }
     /// Standard input belongs to the protocol, too.
     var hasPerson: Bool { false }
 
-    func ask(_ prompt: Message, isSecret: Bool) throws(CredentialError) -> Secret {
+    func ask(_ prompt: LocalizedMessage, isSecret: Bool) throws(CredentialError) -> Secret {
         throw CredentialError(.signInRequired, "nobody can be asked here: standard input is the protocol's")
     }
 

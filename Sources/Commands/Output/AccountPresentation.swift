@@ -54,7 +54,7 @@ package struct AccountPresentation: Sendable {
     package static func json(_ accounts: [AccountPresentation]) -> JSONValue { .array(accounts.map(\.json)) }
 
     /// When the token ends; that the sign-in ends with it, where it does, and that a refresh brings the next one.
-    func tokenEnd(now: Instant) -> Message {
+    func tokenEnd(now: Timestamp) -> LocalizedMessage {
         guard let end = account.expiresAt else { return "" }
         if account.endsWithToken { return end > now ? "ends \(RelativeTime.until(end, now: now))" : "ended" }
         if end <= now, case .active = account.status { return "refreshes" }
@@ -68,21 +68,21 @@ package struct AccountPresentation: Sendable {
     }
 
     /// That the sign-in ends soon, and the command that renews it; `nil` where it does not.
-    func ending(now: Instant) -> Message? {
+    func ending(now: Timestamp) -> LocalizedMessage? {
         guard account.endsSoon(now: now), let end = account.refreshExpiresAt else { return nil }
-        let login = LoginCommandLine(for: account, in: group)
-        let name = ForeignText.shown(account.shownName)
+        let login = LoginHint(for: account, in: group)
+        let name = UntrustedText.shown(account.shownName)
         return end > now
             ? "the sign-in of \(name) (\(account.type)) ends \(RelativeTime.until(end, now: now)): \(login)"
             : "the sign-in of \(name) (\(account.type)) has ended: \(login)"
     }
 
     /// The status with its reason, on one line.
-    var statusLine: Message { Self.statusLine(status.word, status.reason) }
+    var statusLine: LocalizedMessage { Self.statusLine(status.word, status.reason) }
 
     /// A status, which is a code, with its reason as it was kept.
-    static func statusLine(_ word: String, _ reason: String?) -> Message {
-        .joined([Message(verbatim: word)] + (reason.map { [Message(kept: $0)] } ?? []), by: ": ")
+    static func statusLine(_ word: String, _ reason: String?) -> LocalizedMessage {
+        .joined([LocalizedMessage(verbatim: word)] + (reason.map { [LocalizedMessage(kept: $0)] } ?? []), by: ": ")
     }
 
     var status: (word: String, reason: String?) {
@@ -96,7 +96,7 @@ package struct AccountPresentation: Sendable {
 /// Times told by their distance.
 package enum RelativeTime {
     /// How long until `instant`: `in 42 min`, `in 3 h`, `expired`. Rounded down to one unit.
-    package static func until(_ instant: Instant, now: Instant) -> Message {
+    package static func until(_ instant: Timestamp, now: Timestamp) -> LocalizedMessage {
         let seconds = instant.seconds(since: now)
         return switch seconds {
         case ..<1: "expired"
@@ -110,7 +110,7 @@ package enum RelativeTime {
 
 extension Account {
     /// That it has signed in and is in no store yet.
-    var signInWaits: Message {
-        "\(ForeignText.shown(shownName)) (\(id)) has signed in, and the store has not taken that yet: it is kept meanwhile"
+    var signInWaits: LocalizedMessage {
+        "\(UntrustedText.shown(shownName)) (\(id)) has signed in, and the store has not taken that yet: it is kept meanwhile"
     }
 }

@@ -5,7 +5,7 @@ package import CredentialCore
 package struct AccountTable: Sendable {
     private let accounts: [AccountPresentation]
     private let shortIDs: @Sendable () -> ShortIDs
-    private let now: Instant
+    private let now: Timestamp
 
     /// How a terminal shows the list.
     package struct Form: Sendable {
@@ -30,7 +30,7 @@ package struct AccountTable: Sendable {
     private enum Column: CaseIterable {
         case mark, name, type, group, status, expires, isDefault, store, id
 
-        var title: Message {
+        var title: LocalizedMessage {
             switch self {
             case .mark: ""
             case .name: "NAME"
@@ -52,7 +52,7 @@ package struct AccountTable: Sendable {
     ///   - shortIDs: the beginnings of IDs that a terminal shows; programs get whole ones.
     ///   - now: the time that ends are told from.
     package init(
-        _ accounts: [AccountPresentation], shortIDs: @autoclosure @escaping @Sendable () -> ShortIDs, now: Instant
+        _ accounts: [AccountPresentation], shortIDs: @autoclosure @escaping @Sendable () -> ShortIDs, now: Timestamp
     ) {
         // Types stay in the order of their first accounts.
         var order: [String: Int] = [:]
@@ -74,7 +74,7 @@ package struct AccountTable: Sendable {
     /// - Parameters:
     ///   - form: how it is shown.
     ///   - translations: the reader's language.
-    package func text(_ form: Form, in translations: any Translations = English()) -> String {
+    package func text(_ form: Form, in translations: any Translations = NoTranslations()) -> String {
         let hasGroups = form.isWide || Set(accounts.map(\.group)).count > 1
         let hasStores = form.isWide || Set(accounts.map(\.account.store)).count > 1
         let columns = Column.allCases.filter { column in
@@ -89,7 +89,7 @@ package struct AccountTable: Sendable {
                 .aligned(width: form.width, in: translations, hasColour: form.hasColour)
         {
             guard accounts.contains(where: \.isDefault) else { return text }
-            let legend: Message = "* is the default of its type"
+            let legend: LocalizedMessage = "* is the default of its type"
             return text + "\n" + legend.text(in: translations) + "\n"
         }
         return table(of: columns.filter { $0 != .mark }, hasWholeIDs: form.isWide)
@@ -114,26 +114,28 @@ package struct AccountTable: Sendable {
         column == .group || column == .type && !accounts.contains(where: \.isTypeMissing)
     }
 
-    private func cell(_ column: Column, of presentation: AccountPresentation, _ shortIDs: ShortIDs?) -> Message {
+    private func cell(_ column: Column, of presentation: AccountPresentation, _ shortIDs: ShortIDs?)
+        -> LocalizedMessage
+    {
         let account = presentation.account
         return switch column {
         case .mark: presentation.isDefault ? "*" : ""
-        case .name: Message(verbatim: presentation.name)
+        case .name: LocalizedMessage(verbatim: presentation.name)
         case .type:
-            presentation.isTypeMissing ? "\(account.type) (type missing)" : Message(verbatim: account.type)
-        case .group: Message(verbatim: presentation.group.name)
-        case .status: Message(verbatim: presentation.status.word)
+            presentation.isTypeMissing ? "\(account.type) (type missing)" : LocalizedMessage(verbatim: account.type)
+        case .group: LocalizedMessage(verbatim: presentation.group.name)
+        case .status: LocalizedMessage(verbatim: presentation.status.word)
         case .expires: presentation.tokenEnd(now: now)
         case .isDefault: presentation.isDefault ? "yes" : ""
-        case .store: Message(verbatim: account.store.rawValue)
-        case .id: Message(verbatim: shortIDs?[account.id] ?? account.id)
+        case .store: LocalizedMessage(verbatim: account.store.rawValue)
+        case .id: LocalizedMessage(verbatim: shortIDs?[account.id] ?? account.id)
         }
     }
 }
 
 extension AccountPresentation {
     /// The colour of the status, which the word says, too: red if the account has to sign in, yellow if it ends soon, else green.
-    func statusColour(now: Instant) -> Int {
+    func statusColour(now: Timestamp) -> Int {
         guard case .active = account.status else { return 31 }
         return account.endsSoon(now: now) || account.endsWithToken ? 33 : 32
     }

@@ -17,7 +17,7 @@ package struct ErrorRenderer: Sendable {
     ///   - hasColour: whether the kinds are coloured; see ``colourIsWanted(isTerminal:environment:)``.
     ///   - isVerbose: whether the details of an error are shown.
     package init(
-        translations: any Translations = English(), hasColour: Bool = false, isVerbose: Bool = false
+        translations: any Translations = NoTranslations(), hasColour: Bool = false, isVerbose: Bool = false
     ) {
         self.translations = translations
         self.hasColour = hasColour
@@ -34,10 +34,10 @@ package struct ErrorRenderer: Sendable {
         var text = line("error", colour: 31, error.text)
         if error.code == .ambiguousAccount || error.code == .noSuchAccount {
             // The accounts to choose from are part of the answer.
-            for account in error.details { text += "  " + ForeignText.shown(account, limit: 400) + "\n" }
+            for account in error.details { text += "  " + UntrustedText.shown(account, limit: 400) + "\n" }
         } else if isVerbose {
             for detail in ["code: \(error.code.rawValue)"] + error.details {
-                text += line("detail", colour: 2, Message(verbatim: detail))
+                text += line("detail", colour: 2, LocalizedMessage(verbatim: detail))
             }
         }
         for hint in error.hints { text += line("hint", colour: 36, hint) }
@@ -50,13 +50,13 @@ package struct ErrorRenderer: Sendable {
     }
 
     /// A warning: something went another way than asked.
-    package func warning(_ message: Message) -> String { line("warning", colour: 33, message) }
+    package func warning(_ message: LocalizedMessage) -> String { line("warning", colour: 33, message) }
 
     /// A note: something worth knowing. Callers leave it out under `--quiet`.
-    package func note(_ message: Message) -> String { line("note", colour: 2, message) }
+    package func note(_ message: LocalizedMessage) -> String { line("note", colour: 2, message) }
 
     /// A hint of its own.
-    package func hint(_ message: Message) -> String { line("hint", colour: 36, message) }
+    package func hint(_ message: LocalizedMessage) -> String { line("hint", colour: 36, message) }
 
     /// The error as the JSON document that `--json` promises on standard output.
     package static func json(_ error: CredentialError) -> JSONValue {
@@ -70,10 +70,10 @@ package struct ErrorRenderer: Sendable {
         return ["error": .object(members)]
     }
 
-    private func line(_ kind: String, colour: Int, _ message: Message) -> String {
+    private func line(_ kind: String, colour: Int, _ message: LocalizedMessage) -> String {
         let label = hasColour ? "\u{1B}[\(colour)m\(kind):\u{1B}[0m" : "\(kind):"
         let lines = message.text(in: translations).split(whereSeparator: \.isNewline).map {
-            ForeignText.shown(String($0), limit: 4_000)
+            UntrustedText.shown(String($0), limit: 4_000)
         }
         return "credmgr: \(label) " + lines.joined(separator: "\n  ") + "\n"
     }

@@ -4,8 +4,8 @@ import CredentialCore
 /// Facts with labels, one below the other.
 struct FactList {
     private struct Fact {
-        let label: Message
-        let value: Message
+        let label: LocalizedMessage
+        let value: LocalizedMessage
         let colour: Int?
         let isWhole: Bool
     }
@@ -19,13 +19,17 @@ struct FactList {
     ///   - value: the fact.
     ///   - colour: its colour, as a number of SGR; what that means has to be in words, too.
     ///   - isWhole: whether it is never broken into lines, as a command to copy.
-    mutating func add(_ label: Message, _ value: Message?, colour: Int? = nil, isWhole: Bool = false) {
+    mutating func add(
+        _ label: LocalizedMessage, _ value: LocalizedMessage?, colour: Int? = nil, isWhole: Bool = false
+    ) {
         guard let value else { return }
         facts.append(Fact(label: label, value: value, colour: colour, isWhole: isWhole))
     }
 
     /// Adds data; nothing for `nil`.
-    mutating func add(_ label: Message, _ data: String?) { add(label, data.map(Message.init(verbatim:))) }
+    mutating func add(_ label: LocalizedMessage, _ data: String?) {
+        add(label, data.map(LocalizedMessage.init(verbatim:)))
+    }
 
     /// The facts as lines, those that are too long broken at blanks, and a word that is too long cut.
     ///
@@ -37,7 +41,7 @@ struct FactList {
         let labels = facts.map { $0.label.text(in: translations) }
         let indent = (labels.map(TextLayout.columns).max() ?? 0) + 2
         return zip(labels, facts).map { label, fact in
-            let value = ForeignText.shown(fact.value.text(in: translations), limit: 1_000)
+            let value = UntrustedText.shown(fact.value.text(in: translations), limit: 1_000)
             let room = width.map { max(20, $0 - indent) }
             let lines =
                 room.flatMap { room in
@@ -53,12 +57,12 @@ struct FactList {
     }
 }
 
-extension Session {
+extension CommandSession {
     /// Facts as standard output shows them: on a terminal by its width and in the user's language.
     func shown(_ facts: FactList) -> String {
         let console = context.console
         return console.resultIsTerminal
             ? facts.text(width: console.width, in: console.translations, hasColour: coloursResult)
-            : facts.text(width: nil, in: English(), hasColour: false)
+            : facts.text(width: nil, in: NoTranslations(), hasColour: false)
     }
 }

@@ -8,7 +8,7 @@ struct Picker: Sendable {
         /// The name, which is the same in every language.
         let name: String
         /// The text beside the name.
-        var text: Message = ""
+        var text: LocalizedMessage = ""
     }
 
     /// The result of an answer.
@@ -18,7 +18,7 @@ struct Picker: Sendable {
         /// The answer is a part of several lines: those are left.
         case narrowed
         /// The answer fits no line.
-        case unknown(Message)
+        case unknown(LocalizedMessage)
     }
 
     private let items: [Item]
@@ -47,7 +47,7 @@ struct Picker: Sendable {
         let fitting = items.indices.filter { line(of: items[$0]).lowercased().contains(wanted) }
         if fitting.count == 1 { return .chosen(fitting[0]) }
         guard !fitting.isEmpty else {
-            return .unknown("nothing here matches '\(ForeignText.shown(wanted, limit: 40))'")
+            return .unknown("nothing here matches '\(UntrustedText.shown(wanted, limit: 40))'")
         }
         left = fitting
         return .narrowed
@@ -86,21 +86,22 @@ struct Picker: Sendable {
     }
 }
 
-extension Session {
+extension CommandSession {
     /// Has the user choose one of several on the terminal.
     ///
     /// - Returns: its place in the list.
     /// - Throws: ``ErrorCode/cancelled`` and ``ErrorCode/interrupted`` as ``Console/ask(_:isSecret:)``.
-    func pick(_ question: Message, among items: [Picker.Item]) throws(CredentialError) -> Int {
+    func pick(_ question: LocalizedMessage, among items: [Picker.Item]) throws(CredentialError) -> Int {
         let console = context.console
         var picker = Picker(items, in: console.translations)
         notices.say(question)
-        for line in picker.lines(width: console.width) { notices.say(Message(verbatim: line)) }
+        for line in picker.lines(width: console.width) { notices.say(LocalizedMessage(verbatim: line)) }
         while true {
             let answer = try console.ask("Its number or name, or a part of it: ", isSecret: false).reveal()
             switch picker.take(answer) {
             case .chosen(let place): return place
-            case .narrowed: for line in picker.lines(width: console.width) { notices.say(Message(verbatim: line)) }
+            case .narrowed:
+                for line in picker.lines(width: console.width) { notices.say(LocalizedMessage(verbatim: line)) }
             case .unknown(let reason): notices.say(reason)
             }
         }

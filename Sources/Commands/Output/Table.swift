@@ -3,12 +3,12 @@ package import CredentialCore
 
 /// Rows in aligned columns, for people.
 package struct Table: Sendable {
-    private let header: [Message]
-    private let whole: Set<Message>
-    private var rows: [[Message]] = []
+    private let header: [LocalizedMessage]
+    private let whole: Set<LocalizedMessage>
+    private var rows: [[LocalizedMessage]] = []
     /// The colours of rows (SGR numbers) and the column that is coloured.
     private var colours: [Int?] = []
-    private let coloured: Message?
+    private let coloured: LocalizedMessage?
 
     /// The narrowest that a column is made to fit a terminal; below that, a row is shown as lines.
     private static let narrowest = 6
@@ -19,7 +19,8 @@ package struct Table: Sendable {
     ///   - header: the columns' titles.
     ///   - whole: the titles of columns that are never cut, because their cells are copied from there.
     ///   - coloured: the title of the column that a row's colour is for.
-    package init(_ header: [Message], whole: Set<Message> = [], coloured: Message? = nil) {
+    package init(_ header: [LocalizedMessage], whole: Set<LocalizedMessage> = [], coloured: LocalizedMessage? = nil)
+    {
         self.header = header
         self.whole = whole
         self.coloured = coloured
@@ -33,13 +34,13 @@ package struct Table: Sendable {
     /// - Parameters:
     ///   - cells: what is in the columns.
     ///   - colour: the colour of the coloured column, as a number of SGR; what it means has to be in words, too.
-    package mutating func add(_ cells: [Message], colour: Int? = nil) {
+    package mutating func add(_ cells: [LocalizedMessage], colour: Int? = nil) {
         rows.append(header.indices.map { $0 < cells.count ? cells[$0] : "" })
         colours.append(colour)
     }
 
     /// Adds a row of data.
-    package mutating func add(_ cells: [String]) { add(cells.map(Message.init(verbatim:))) }
+    package mutating func add(_ cells: [String]) { add(cells.map(LocalizedMessage.init(verbatim:))) }
 
     /// The table as lines, the header first, without spaces at their ends. A table that is too wide has its widest
     /// columns cut; if that is not enough, each row is a few lines of its own.
@@ -49,7 +50,7 @@ package struct Table: Sendable {
     ///   - translations: the reader's language.
     ///   - hasColour: whether rows are shown in their colours.
     package func text(
-        width: Int?, in translations: any Translations = English(), hasColour: Bool = false
+        width: Int?, in translations: any Translations = NoTranslations(), hasColour: Bool = false
     ) -> String {
         aligned(width: width, in: translations, hasColour: hasColour)
             ?? list(width: width ?? .max, in: translations, hasColour: hasColour)
@@ -62,7 +63,7 @@ package struct Table: Sendable {
     ///   - translations: the reader's language.
     ///   - hasColour: whether rows are shown in their colours.
     package func aligned(
-        width: Int?, in translations: any Translations = English(), hasColour: Bool = false
+        width: Int?, in translations: any Translations = NoTranslations(), hasColour: Bool = false
     ) -> String? {
         let all = shown(in: translations)
         var widths = header.indices.map { column in all.map { TextLayout.columns($0[column]) }.max() ?? 0 }
@@ -94,7 +95,8 @@ package struct Table: Sendable {
     ///   - width: the columns of the terminal.
     ///   - translations: the reader's language.
     ///   - hasColour: whether rows are shown in their colours.
-    package func list(width: Int, in translations: any Translations = English(), hasColour: Bool = false) -> String
+    package func list(width: Int, in translations: any Translations = NoTranslations(), hasColour: Bool = false)
+        -> String
     {
         let all = shown(in: translations)
         return zip(all.dropFirst(), colours).map { cells, colour in
@@ -117,7 +119,7 @@ package struct Table: Sendable {
 
     private func shown(in translations: any Translations) -> [[String]] {
         ([header] + rows).map { cells in
-            cells.map { ForeignText.shown($0.text(in: translations), limit: 1_000) }
+            cells.map { UntrustedText.shown($0.text(in: translations), limit: 1_000) }
         }
     }
 

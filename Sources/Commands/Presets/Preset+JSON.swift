@@ -19,8 +19,8 @@ extension Preset {
             known: [
                 "title", "summary", "documentation", "placeholders", "notes", "needs_client_secret", "definition",
             ],
-            place: Message(verbatim: place))
-        self.name = try Name.checked(name, kind: .preset)
+            place: LocalizedMessage(verbatim: place))
+        self.name = try Identifier.checked(name, kind: .preset)
         guard let title = try reader.string("title") else { throw reader.fault("title", "is missing") }
         guard let summary = try reader.string("summary") else { throw reader.fault("summary", "is missing") }
         guard let definition = reader.value("definition")?.object else {
@@ -29,9 +29,9 @@ extension Preset {
         self.title = title
         self.summary = summary
         self.definition = definition
-        documentation = try reader.string("documentation", DefinitionRule.webAddress)
+        documentation = try reader.string("documentation", DefinitionValidation.webAddress)
         needsClientSecret = try reader.flag("needs_client_secret") ?? false
-        notes = try reader.strings("notes", DefinitionRule.plainText)
+        notes = try reader.strings("notes", DefinitionValidation.plainText)
         placeholders = try Self.placeholders(members, place: place)
         try checkDefinition(reader)
     }
@@ -44,19 +44,19 @@ extension Preset {
         }
         var placeholders: [Placeholder] = []
         for (name, value) in object.members {
-            guard Name.isValid(name), let members = value.object else {
+            guard Identifier.isValid(name), let members = value.object else {
                 throw CredentialError(
                     .configuration, "key 'placeholders' has a member that is no placeholder in \(place)")
             }
             let reader = try DefinitionReader(
                 members, known: ["summary", "example", "default", "default_where", "form"],
-                place: Message(verbatim: place),
+                place: LocalizedMessage(verbatim: place),
                 at: "placeholders.\(name)."
             )
             guard let summary = try reader.string("summary") else { throw reader.fault("summary", "is missing") }
             let form = try reader.choice("form", of: Form.self) ?? .name
             let standard = try reader.string("default")
-            let exceptions = try reader.map("default_where") { DefinitionRule.plainText($1) }
+            let exceptions = try reader.map("default_where") { DefinitionValidation.plainText($1) }
             try check(standard, exceptions, form, reader)
             placeholders.append(
                 Placeholder(
@@ -91,7 +91,7 @@ extension Preset {
         for key in definition.keys {
             guard AccountType.keys.contains(key) else {
                 throw reader.fault(
-                    "definition.\(ForeignText.shown(key, limit: 60))", "is no key of an account type")
+                    "definition.\(UntrustedText.shown(key, limit: 60))", "is no key of an account type")
             }
             if ["client_id", "client_secret", "private_key"].contains(key) {
                 throw reader.fault("definition.\(key)", "is the user's own and cannot stand in a preset")
@@ -100,7 +100,7 @@ extension Preset {
         let used = PresetText.names(in: .object(definition))
         let explained = Set(placeholders.map(\.name))
         if let name = used.subtracting(explained).sorted().first {
-            throw reader.fault("placeholders", "does not explain {\(ForeignText.shown(name, limit: 60))}")
+            throw reader.fault("placeholders", "does not explain {\(UntrustedText.shown(name, limit: 60))}")
         }
         if let name = explained.subtracting(used).sorted().first {
             throw reader.fault("placeholders.\(name)", "is used nowhere")

@@ -37,23 +37,23 @@ package struct Preset: Sendable {
         /// The value as it goes in; `nil` for one that does not do.
         func value(_ text: String) -> String? {
             switch self {
-            case .name: return Name.isValid(text) ? text : nil
+            case .name: return Identifier.isValid(text) ? text : nil
             case .guid:
                 let lengths = text.split(separator: "-", omittingEmptySubsequences: false).map(\.utf8.count)
                 return lengths == [8, 4, 4, 4, 12] && text.allSatisfy { $0.isHexDigit || $0 == "-" } ? text : nil
             case .host:
-                guard let address = WebAddress("https://\(text)"), address.path.isEmpty, address.query == nil,
+                guard let address = URI("https://\(text)"), address.path.isEmpty, address.query == nil,
                     address.fragment == nil
                 else { return nil }
                 return text
             case .url:
-                guard DefinitionRule.webAddress(text) == nil, WebAddress(text)?.query == nil else { return nil }
+                guard DefinitionValidation.webAddress(text) == nil, URI(text)?.query == nil else { return nil }
                 return text.hasSuffix("/") ? String(text.dropLast()) : text
             }
         }
 
         /// The form that a value must have, in words.
-        var description: Message {
+        var description: LocalizedMessage {
             switch self {
             case .name: "a word of letters, digits, '.', '_' and '-'"
             case .guid: "a GUID such as 7d3c1e0a-52b4-4f0e-9a61-0c2f4e8b1d77"
@@ -95,8 +95,8 @@ package struct Preset: Sendable {
             guard let value = placeholder.form.value(given) else {
                 throw CredentialError(
                     .usage,
-                    "'\(ForeignText.shown(given, limit: 60))' cannot be {\(placeholder.name)} of the preset "
-                        + "\(name): \(Message(kept: placeholder.summary))",
+                    "'\(UntrustedText.shown(given, limit: 60))' cannot be {\(placeholder.name)} of the preset "
+                        + "\(name): \(LocalizedMessage(kept: placeholder.summary))",
                     hint: "give \(placeholder.form.description)")
             }
             filling[placeholder.name] = value
@@ -107,11 +107,11 @@ package struct Preset: Sendable {
                 return placeholder.name == "tenant"
                     ? "--tenant \(example)" : "--set \(placeholder.name)=\(example)"
             }
-            let names: [Message] = missing.map { "{\($0.name)} (\(Message(kept: $0.summary)))" }
+            let names: [LocalizedMessage] = missing.map { "{\($0.name)} (\(LocalizedMessage(kept: $0.summary)))" }
             let list = names.dropFirst().reduce(names[0]) { "\($0) and \($1)" }
             throw CredentialError(
                 .usage, "the preset \(name) leaves \(list) to fill in",
-                hint: Message(verbatim: options.joined(separator: " ")))
+                hint: LocalizedMessage(verbatim: options.joined(separator: " ")))
         }
         return PresetText.filled(.object(definition), with: filling).object ?? definition
     }

@@ -3,12 +3,12 @@ package import CredentialCore
 /// The presets there are: `NAME.json` in each of the search folders, then those built in; the first wins.
 package struct PresetCatalog: Sendable {
     private let folders: [String]
-    private let files: any TypeFiles
+    private let files: any DefinitionStore
 
     /// Makes a catalog.
     ///
     /// - Parameter folders: where presets are looked up, in order.
-    package init(folders: [String], files: any TypeFiles) {
+    package init(folders: [String], files: any DefinitionStore) {
         self.folders = folders
         self.files = files
     }
@@ -31,7 +31,7 @@ package struct PresetCatalog: Sendable {
         for folder in folders {
             for file in try files.names(in: folder) where file.hasSuffix(".json") {
                 let name = String(file.dropLast(5))
-                if Name.isValid(name), paths[name] == nil { paths[name] = .some("\(folder)/\(file)") }
+                if Identifier.isValid(name), paths[name] == nil { paths[name] = .some("\(folder)/\(file)") }
             }
         }
         for name in Preset.builtIn.keys where paths[name] == nil { paths[name] = .some(nil) }
@@ -48,7 +48,7 @@ package struct PresetCatalog: Sendable {
     ///
     /// - Throws: ``ErrorCode/usage`` when there is none; ``ErrorCode/configuration`` when its file cannot be used.
     package func preset(named name: String) throws(CredentialError) -> Preset {
-        let name = try Name.checked(name, kind: .preset)
+        let name = try Identifier.checked(name, kind: .preset)
         for folder in folders {
             let path = "\(folder)/\(name).json"
             if let file = try files.read(path) { return try Preset(name: name, file.bytes, place: path) }
@@ -61,10 +61,10 @@ package struct PresetCatalog: Sendable {
     }
 
     /// The presets that have the word in their names, else the nearest one.
-    private static func meant(by name: String, among names: [String]) -> Message? {
+    private static func meant(by name: String, among names: [String]) -> LocalizedMessage? {
         let having = names.filter { $0.contains(name.lowercased()) }
         guard having.count > 1 else {
-            return (having.first ?? NearestWord.to(name, among: names)).map { "did you mean '\($0)'?" }
+            return (having.first ?? SpellingSuggestion.to(name, among: names)).map { "did you mean '\($0)'?" }
         }
         return "did you mean one of \(having.joined(separator: ", "))?"
     }

@@ -16,25 +16,26 @@ struct PresetsCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         let entries = try session.context.presets.entries()
         if arguments.wantsJSON { return try session.print(.array(entries.map(Self.json))) }
         var table = Table(["PRESET", "PROVIDER", "TO FILL IN", "FROM", "WHAT IT IS FOR"])
         for entry in entries {
-            let name = Message(verbatim: entry.name)
-            let origin: Message = entry.path.map(Message.init(verbatim:)) ?? "built in"
+            let name = LocalizedMessage(verbatim: entry.name)
+            let origin: LocalizedMessage = entry.path.map(LocalizedMessage.init(verbatim:)) ?? "built in"
             switch entry.preset {
             case .success(let preset):
                 let options = preset.placeholders.filter { $0.standard == nil }.map { placeholder in
                     placeholder.name == "tenant" ? "--tenant" : "--set \(placeholder.name)="
                 }
                 table.add([
-                    name, Message(verbatim: preset.title), Message(verbatim: options.joined(separator: " ")),
+                    name, LocalizedMessage(verbatim: preset.title),
+                    LocalizedMessage(verbatim: options.joined(separator: " ")),
                     origin,
-                    Message(kept: preset.summary),
+                    LocalizedMessage(kept: preset.summary),
                 ])
             case .failure(let error):
-                table.add([name, Message(verbatim: "?"), Message(verbatim: "?"), origin])
+                table.add([name, LocalizedMessage(verbatim: "?"), LocalizedMessage(verbatim: "?"), origin])
                 session.notices.warning(error.text)
             }
         }

@@ -14,29 +14,32 @@ struct CompleteCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         try session.print(
             Completer(.standard, in: session.context.console.translations) { Self.names($0, session) }
                 .answer(arguments[Self.word]))
     }
 
     /// The names that can be completed. Names that cannot be read have no completions: there is no user to warn.
-    private static func names(_ kind: ValueSpec.Completion, _ session: Session) -> [Completer.Name] {
+    private static func names(_ kind: ValueSpec.Completion, _ session: CommandSession) -> [Completer.Suggestion] {
         let records = session.context.records
         switch kind {
-        case .accountType: return ((try? session.catalog.entries()) ?? []).map { Completer.Name($0.name) }
-        case .group: return ((try? records.groups()) ?? []).map { Completer.Name($0.name) }
+        case .accountType: return ((try? session.catalog.entries()) ?? []).map { Completer.Suggestion($0.name) }
+        case .group: return ((try? records.groups()) ?? []).map { Completer.Suggestion($0.name) }
         case .account:
             let groups = (try? records.groups()) ?? []
             // Completion after Tab does not wait for a cluster.
             return groups.flatMap { (try? records.seenIndex(of: $0, .none).entries) ?? [] }.flatMap { account in
                 [account.label, account.username].compactMap(\.self).filter { !$0.contains(" ") }
-                    .map { Completer.Name($0) }
-                    + [Completer.Name(account.id, "\(ForeignText.shown(account.shownName)) (\(account.type))")]
+                    .map { Completer.Suggestion($0) }
+                    + [
+                        Completer.Suggestion(
+                            account.id, "\(UntrustedText.shown(account.shownName)) (\(account.type))")
+                    ]
             }
         case .policy:
             return ((try? session.catalog.entries()) ?? []).flatMap { entry in
-                ((try? entry.type.get().policies.keys.sorted()) ?? []).map { Completer.Name($0) }
+                ((try? entry.type.get().policies.keys.sorted()) ?? []).map { Completer.Suggestion($0) }
             }
         default: return []
         }

@@ -17,7 +17,7 @@ struct CompletionCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         guard let shell: Shell = arguments[Self.shell] else {
             throw CredentialError(.usage, "name the shell: bash, zsh or fish")
         }

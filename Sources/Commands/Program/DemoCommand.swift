@@ -23,8 +23,8 @@ struct DemoCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
-        let forms: [DemonstrationForm] =
+    func run(_ session: CommandSession) throws(CredentialError) {
+        let forms: [DemoMode] =
             (arguments[Self.browser] ? [.browser] : []) + (arguments[Self.serve] ? [.server] : [])
             + (arguments[Self.hosts].map { [.hosts(Int($0))] } ?? [])
         guard forms.count < 2 else {

@@ -17,7 +17,7 @@ struct StartPage {
     /// Prints the page. A problem is shown, and is no failure.
     ///
     /// - Throws: ``ErrorCode/inputOutput`` when standard output takes nothing.
-    func print(_ session: Session) throws(CredentialError) {
+    func print(_ session: CommandSession) throws(CredentialError) {
         var text: String
         do throws(CredentialError) {
             if let fault = session.configurationFault { throw fault }
@@ -29,7 +29,7 @@ struct StartPage {
         try session.print(text)
     }
 
-    private func page(_ session: Session) throws(CredentialError) -> String {
+    private func page(_ session: CommandSession) throws(CredentialError) -> String {
         var count = 0
         for group in try session.groups() {
             count += try session.context.records.index(of: group, .none).withUnreadable.count
@@ -39,10 +39,11 @@ struct StartPage {
     }
 
     /// No account: the command to begin with, and the others that lead to one.
-    private func firstSteps(_ session: Session) throws(CredentialError) -> String {
-        let none: Message = "no account is signed in", start: Message = "Get started:"
+    private func firstSteps(_ session: CommandSession) throws(CredentialError) -> String {
+        let none: LocalizedMessage = "no account is signed in", start: LocalizedMessage = "Get started:"
         let hasTypes = try !session.catalog.entries().isEmpty
-        let guided: Message? = CommandList.beginning == "init" ? Message(verbatim: "credmgr init") : nil
+        let guided: LocalizedMessage? =
+            CommandList.beginning == "init" ? LocalizedMessage(verbatim: "credmgr init") : nil
         var text = session.shown(none).capitalizedSentence + "\n\n"
         if let first = hasTypes ? session.loginHint() : guided {
             text += session.shown(start) + " " + session.shown(first) + "\n\n"
@@ -52,7 +53,7 @@ struct StartPage {
     }
 
     /// Why `token` would take no account; the accounts to choose from, as far as there is room for them.
-    private func shown(_ error: CredentialError, _ session: Session) -> String {
+    private func shown(_ error: CredentialError, _ session: CommandSession) -> String {
         var facts = FactList()
         facts.add("problem", error.text, colour: 31)
         for hint in error.hints { facts.add("fix", hint, isWhole: true) }
@@ -60,18 +61,20 @@ struct StartPage {
         guard error.code == .ambiguousAccount || error.code == .noSuchAccount else { return text }
         let room = Self.height - 6 - text.utf8.count { $0 == 0x0A }
         let width = session.context.console.width
-        let names = error.details.map { TextLayout.truncated("  " + ForeignText.shown($0, limit: 400), to: width) }
+        let names = error.details.map {
+            TextLayout.truncated("  " + UntrustedText.shown($0, limit: 400), to: width)
+        }
         if !names.isEmpty { text += "\n" }
         for name in names.prefix(names.count > room ? room - 1 : room) { text += name + "\n" }
         if names.count > room { text += "  …\n" }
         return text
     }
 
-    private func more(_ session: Session) -> String {
+    private func more(_ session: CommandSession) -> String {
         help(session).list(of: [["accounts"], ["help"]])
     }
 
-    private func help(_ session: Session) -> HelpText {
+    private func help(_ session: CommandSession) -> HelpText {
         HelpText(.standard, width: session.context.console.width, in: session.context.console.translations)
     }
 }

@@ -8,5 +8,5 @@ struct VersionCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) { try session.print(Program.versionLine) }
+    func run(_ session: CommandSession) throws(CredentialError) { try session.print(Program.versionLine) }
 }

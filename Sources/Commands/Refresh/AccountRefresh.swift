@@ -10,9 +10,9 @@ struct AccountRefresh: Sendable {
     /// The result for an account.
     struct Outcome: Sendable {
         /// The warnings for the user.
-        var warnings: [Message] = []
+        var warnings: [LocalizedMessage] = []
         /// The notes on what was refreshed.
-        var notes: [Message] = []
+        var notes: [LocalizedMessage] = []
         /// The sign-ins that the provider has answered for.
         var refreshed: Set<String> = []
         /// The failures; one failure does not prevent the refresh of the next token.
@@ -23,8 +23,8 @@ struct AccountRefresh: Sendable {
     /// whether it works, and nothing more is sent to one that does not.
     ///
     /// - Parameter done: called for each account that nothing is sent for.
-    func caution(_ done: @escaping @Sendable () -> Void) -> SideBySide<RefreshPlan.Job, Outcome>.Caution {
-        SideBySide.Caution(
+    func caution(_ done: @escaping @Sendable () -> Void) -> BoundedWorkQueue<RefreshPlan.Job, Outcome>.Caution {
+        BoundedWorkQueue.Caution(
             unproven: 2,
             verdict: { outcome in
                 if outcome.failures.contains(where: { Self.unusable.contains($0.code) }) { return .isBroken }
@@ -43,16 +43,16 @@ struct AccountRefresh: Sendable {
     /// The errors of a response that came and could not be used.
     private static let unusable: Set<ErrorCode> = [.malformedReply, .validationFailed]
 
-    private let session: Session
+    private let session: CommandSession
     private let demand: TokenDemand
     private let service: TokenService
     private let services: AccountServices
-    private let reading = ReadingTurn()
+    private let reading = StoreReadLock()
 
     /// A store is read by one thread at a time: the first opens it for all, and a passphrase is asked for once.
-    private final class ReadingTurn: Sendable { let turn = Mutex(()) }
+    private final class StoreReadLock: Sendable { let turn = Mutex(()) }
 
-    init(_ session: Session, _ demand: TokenDemand) {
+    init(_ session: CommandSession, _ demand: TokenDemand) {
         self.session = session
         self.demand = demand
         services = session.services(session.stores(mayPrompt: false))
@@ -103,7 +103,7 @@ struct AccountRefresh: Sendable {
             if case .needsLogin(let reason) = account.status,
                 try !services.repository.hasWaitingLogin(of: account.id, in: group)
             {
-                throw Self.signInRequired(account, group, Message(kept: reason))
+                throw Self.signInRequired(account, group, LocalizedMessage(kept: reason))
             }
             try work(types, &outcome)
         } catch {
@@ -126,7 +126,7 @@ struct AccountRefresh: Sendable {
     }
 
     private static func shown(_ account: Account) -> String {
-        "\(ForeignText.shown(account.shownName)) (\(account.id))"
+        "\(UntrustedText.shown(account.shownName)) (\(account.id))"
     }
 
     private func refresh(
@@ -134,7 +134,7 @@ struct AccountRefresh: Sendable {
     ) throws(CredentialError) {
         let answer = try service.token(request, waits: waits)
         if let failure = answer.failure { throw failure }
-        let name = "\(request.account.id) (\(ForeignText.shown(request.account.shownName)))"
+        let name = "\(request.account.id) (\(UntrustedText.shown(request.account.shownName)))"
         outcome.warnings += answer.warnings.map { "\(name): \($0)" }
         guard answer.refreshed else { return }
         outcome.notes.append("refreshed \(name)")
@@ -165,11 +165,11 @@ struct AccountRefresh: Sendable {
     }
 
     private static func signInRequired(
-        _ account: Account, _ group: KeychainGroup, _ reason: Message
+        _ account: Account, _ group: KeychainGroup, _ reason: LocalizedMessage
     ) -> CredentialError {
         CredentialError(
             .signInRequired,
             "\(shown(account)) has to sign in again: \(reason)",
-            hint: LoginCommandLine(for: account, in: group).hint)
+            hint: LoginHint(for: account, in: group).hint)
     }
 }

@@ -35,7 +35,7 @@ struct NotifyCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         guard session.configuration.notifies else { return }
         let programs = session.context.programs, translations = session.context.console.translations
         guard hasBus(session) else { return session.notices.detail("there is no session bus to notify by") }
@@ -46,27 +46,27 @@ struct NotifyCommand: Command {
         let accounts = try session.accounts(of: nil) { session.notices.warning($1.text) }
         for (group, account) in accounts {
             guard let text = text(about: account, session), try isDue(account, session) else { continue }
-            var command = LoginCommandLine(for: account, in: group)
+            var command = LoginHint(for: account, in: group)
             // Nobody would see the code: the browser is at hand here.
             if command.flow == .device { command.flow = nil }
             var login = command.description
             if login.hasPrefix("credmgr ") {
-                login = ShellQuote.word(programs.ownPath) + login.dropFirst("credmgr".count)
+                login = ShellQuoting.word(programs.ownPath) + login.dropFirst("credmgr".count)
             }
             words += [
-                "credmgr: \(ForeignText.shown(account.shownName, limit: 80))",
+                "credmgr: \(UntrustedText.shown(account.shownName, limit: 80))",
                 text.text(in: translations), login,
             ]
         }
         guard !words.isEmpty else { return }
-        let action: Message = "Sign in"
+        let action: LocalizedMessage = "Sign in"
         _ = try programs.run(
             ["sh", "-c", Self.script, "sh", action.text(in: translations)] + words, seconds: Self.waitingSeconds)
     }
 
     /// Returns the text to show; `nil` for an account that needs no notification.
-    private func text(about account: Account, _ session: Session) -> Message? {
-        let type = ForeignText.shown(account.type, limit: 80)
+    private func text(about account: Account, _ session: CommandSession) -> LocalizedMessage? {
+        let type = UntrustedText.shown(account.type, limit: 80)
         if case .needsLogin = account.status { return "The sign-in to \(type) has ended." }
         guard let end = account.refreshExpiresAt,
             end.seconds(since: session.context.clock.now) < Self.warningTime
@@ -75,7 +75,7 @@ struct NotifyCommand: Command {
     }
 
     /// Whether nothing was said of it for a day; it is written down that something is said now.
-    private func isDue(_ account: Account, _ session: Session) throws(CredentialError) -> Bool {
+    private func isDue(_ account: Account, _ session: CommandSession) throws(CredentialError) -> Bool {
         let environment = session.context.environment, programs = session.context.programs
         let named = environment["XDG_STATE_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
         guard let state = named ?? environment["HOME"].map({ $0 + "/.local/state" }) else { return false }
@@ -90,7 +90,7 @@ struct NotifyCommand: Command {
     }
 
     /// Whether there is a session bus; none is started.
-    private func hasBus(_ session: Session) -> Bool {
+    private func hasBus(_ session: CommandSession) -> Bool {
         let environment = session.context.environment
         let address = environment["DBUS_SESSION_BUS_ADDRESS"] ?? ""
         if address.hasPrefix("unix:path=") {

@@ -29,7 +29,7 @@ struct RefreshCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         let seconds = arguments[Self.minValid]
         let freshness = Freshness(minimumValidity: seconds ?? session.configuration.minimumValidity)
         let demand = TokenDemand(freshness: freshness)
@@ -42,7 +42,7 @@ struct RefreshCommand: Command {
 
     /// Does what is to be done, and tells of it in the order of the list.
     private func run(
-        _ jobs: [RefreshPlan.Job], of count: Int, _ refresh: AccountRefresh, _ session: Session
+        _ jobs: [RefreshPlan.Job], of count: Int, _ refresh: AccountRefresh, _ session: CommandSession
     ) -> [CredentialError] {
         let progress = Progress(jobs.count)
         let notice =
@@ -53,7 +53,7 @@ struct RefreshCommand: Command {
             : NoWaitingNotice.standard
         defer { notice.end() }
         var failures: [CredentialError] = []
-        SideBySide.run(
+        BoundedWorkQueue.run(
             jobs, atMost: Int(arguments[Self.jobs] ?? Int64(Self.standardJobs)),
             lane: { $0.account.registration.shownProvider }, caution: refresh.caution { progress.count() }
         ) { job, mayPutOff in
@@ -80,7 +80,7 @@ struct RefreshCommand: Command {
     }
 
     private func accounts(
-        _ session: Session, _ failures: inout [CredentialError]
+        _ session: CommandSession, _ failures: inout [CredentialError]
     ) throws(CredentialError) -> [(group: KeychainGroup, account: Account)] {
         let resolver = TargetResolver(session)
         let options = TargetOptions(arguments)

@@ -23,18 +23,18 @@ struct RefreshPlan {
 
     private struct View: Hashable {
         let type: String
-        let registration: Registration
+        let registration: ClientIdentity
         let group: KeychainGroup
     }
 
     /// A definition, and what its accounts belong to.
     private struct Definition {
         let checked: CheckedType
-        let registration: Registration
+        let registration: ClientIdentity
         let group: KeychainGroup
     }
 
-    private let session: Session
+    private let session: CommandSession
     private let resolver: TargetResolver
     private let demand: TokenDemand
     private let definitions: [Definition]
@@ -44,7 +44,7 @@ struct RefreshPlan {
     /// Reads the definitions.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
-    init(_ session: Session, _ demand: TokenDemand) throws(CredentialError) {
+    init(_ session: CommandSession, _ demand: TokenDemand) throws(CredentialError) {
         self.session = session
         self.demand = demand
         let resolver = TargetResolver(session)
@@ -67,7 +67,7 @@ struct RefreshPlan {
             let view = View(type: account.type, registration: account.registration, group: group)
             let types = types(of: view, account)
             let isDue = account.status != .active || !isFresh(account, in: view, types, now)
-            if isDue || account.endingIsNews(now: now) {
+            if isDue || account.needsExpiryNotice(now: now) {
                 jobs.append(Job(group: group, account: account, types: types, isDue: isDue))
             }
         }
@@ -99,7 +99,7 @@ struct RefreshPlan {
 
     /// Whether the list alone says that no token is due.
     private mutating func isFresh(
-        _ account: Account, in view: View, _ types: Result<[CheckedType], CredentialError>, _ now: Instant
+        _ account: Account, in view: View, _ types: Result<[CheckedType], CredentialError>, _ now: Timestamp
     ) -> Bool {
         guard !demand.forceRefresh, case .success(let types) = types, let own = types.first else { return false }
         let marks = account.signIns.map { policy in mark(of: account, policy, own, in: view) }
@@ -118,7 +118,7 @@ struct RefreshPlan {
         return mark
     }
 
-    private static func checked(_ name: String, _ session: Session) throws(CredentialError) -> CheckedType {
+    private static func checked(_ name: String, _ session: CommandSession) throws(CredentialError) -> CheckedType {
         let type = try TargetResolver(session).type(named: name)
         return CheckedType(type: type, adapter: try session.context.adapters.adapter(of: type))
     }

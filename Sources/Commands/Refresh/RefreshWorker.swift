@@ -14,10 +14,10 @@ package enum RefreshWorker {
         let answer: [UInt8]
         let notes = Mutex<[String]>([])
         do throws(CredentialError) {
-            let request = try RefreshWire.decodeRequest(try context.console.readInput(limit: 64 << 20))
+            let request = try RefreshWorkerProtocol.decodeRequest(try context.console.readInput(limit: 64 << 20))
             context.machine.transport = WorkerTransport(
                 base: context.machine.transport, life: life, isPatient: request.account.store != .etcd)
-            let session = Session(
+            let session = CommandSession(
                 context: context, options: GlobalOptions.ofWorker,
                 notices: Notices(
                     console: context.console, environment: context.environment, isQuiet: true, isVerbose: false),
@@ -31,9 +31,9 @@ package enum RefreshWorker {
             // A response is saved by now, or cannot be.
             defer { life.answerIsSaved() }
             let given = try services.refresh.refresh(request, holding: lock)
-            answer = RefreshWire.encode(given, notes: notes.withLock { $0 })
+            answer = RefreshWorkerProtocol.encode(given, notes: notes.withLock { $0 })
         } catch {
-            answer = RefreshWire.encode(error, notes: notes.withLock { $0 })
+            answer = RefreshWorkerProtocol.encode(error, notes: notes.withLock { $0 })
         }
         do throws(CredentialError) { try context.console.writeResult(answer) } catch { return 1 }
         return 0

@@ -31,7 +31,7 @@ struct RequestCommand: Command {
             // The method comes first, and the URL stands where it stood.
             var words = words
             words.insert("GET", at: place)
-            return Message(verbatim: ShellQuote.line(["credmgr"] + words))
+            return LocalizedMessage(verbatim: ShellQuoting.line(["credmgr"] + words))
         })
 
     /// Whether a hint may have the words: they are whole there, and have no header, field, body or query with a secret.
@@ -39,7 +39,7 @@ struct RequestCommand: Command {
         let harmless: Set = ["--type", "--account", "--policy", "--include"]
         return !url.contains { "?@#".contains($0) }
             && words.allSatisfy { word in
-                ForeignText.shown(word) == word
+                UntrustedText.shown(word) == word
                     && (!word.hasPrefix("-") || harmless.contains(String(word.prefix { $0 != "=" })))
             }
     }
@@ -60,14 +60,14 @@ struct RequestCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         let message = try RequestMessage(arguments, session)
         let (target, address) = try place(session)
         var call = call(of: target, session)
         call.check = { (next) throws(CredentialError) in try Self.check(next, for: target, session) }
         call.hintOfRedirect = { method, next in
-            let command = ShellQuote.line([
-                "credmgr", "request", method, ForeignText.shown(next.description), "--account", target.account.id,
+            let command = ShellQuoting.line([
+                "credmgr", "request", method, UntrustedText.shown(next.description), "--account", target.account.id,
                 "--group", target.group.name,
             ])
             return "if that one may have the token, ask it itself: \(command)"
@@ -88,8 +88,8 @@ struct RequestCommand: Command {
     }
 
     /// A call with the target's token.
-    private func call(of target: Target, _ session: Session) -> ResourceCall {
-        let access = TokenAccess(session)
+    private func call(of target: Target, _ session: CommandSession) -> ResourceCall {
+        let access = TokenAcquirer(session)
         let asked = TokenQuery(arguments, configuration: session.configuration)
         return ResourceCall(
             of: target.account, in: target.group, under: target.type,
@@ -108,17 +108,17 @@ struct RequestCommand: Command {
     /// Returns the account whose token is sent, and its destination.
     ///
     /// - Throws: ``ErrorCode/denied`` where the token may not go there.
-    private func place(_ session: Session) throws(CredentialError) -> (Target, WebAddress) {
+    private func place(_ session: CommandSession) throws(CredentialError) -> (Target, URI) {
         let text = arguments[Self.url]
-        let absolute = try RequestAddress.absolute(text)
+        let absolute = try RequestURL.absolute(text)
         var options = TargetOptions(arguments)
         options.destination = absolute.flatMap(Destination.init)
         let resolver = TargetResolver(session)
         let target = try resolver.target(options)
-        var address: WebAddress
-        if let absolute { address = absolute } else { address = try RequestAddress.joined(text, to: target.type) }
+        var address: URI
+        if let absolute { address = absolute } else { address = try RequestURL.joined(text, to: target.type) }
         let query = arguments[Self.query]
-        if !query.isEmpty { address = address.appending(query: FormCoding.encode(query)) }
+        if !query.isEmpty { address = address.appending(query: FormURLEncoding.encode(query)) }
         try Self.check(address, for: target, session, isNamedByUser: true)
         return (target, address)
     }
@@ -128,7 +128,7 @@ struct RequestCommand: Command {
     /// - Parameter isNamedByUser: whether the user has named the address, and no redirect: only then the hint allows its origin.
     /// - Throws: ``ErrorCode/denied``.
     static func check(
-        _ address: WebAddress, for target: Target, _ session: Session, isNamedByUser: Bool = false
+        _ address: URI, for target: Target, _ session: CommandSession, isNamedByUser: Bool = false
     ) throws(CredentialError) {
         guard let destination = Destination(address) else {
             throw CredentialError(.denied, "no token goes to \(address.origin)")
@@ -142,7 +142,7 @@ struct RequestCommand: Command {
         {
             if refusal.isOfTrust { throw CredentialError(.denied, refusal.text, hint: refusal.advice) }
             for miss in authority.nearMisses(of: destination) { session.notices.warning(miss) }
-            let name = ShellQuote.word(target.type.name)
+            let name = ShellQuoting.word(target.type.name)
             let allows = isNamedByUser && target.type.apiBase == nil && address.isSecure
             let command = "credmgr types set \(name) api_base=\(address.origin)"
             throw CredentialError(

@@ -10,10 +10,10 @@ struct RequestMessage: Sendable {
     private var contentType: String?
     private let headers: [(name: String, value: String)]
 
-    init(_ arguments: Arguments, _ session: Session) throws(CredentialError) {
+    init(_ arguments: Arguments, _ session: CommandSession) throws(CredentialError) {
         method = arguments[RequestCommand.method].uppercased()
         guard !method.isEmpty, method.utf8.allSatisfy({ $0 >= 0x41 && $0 <= 0x5A }) else {
-            throw CredentialError(.usage, "'\(ForeignText.shown(method, limit: 40))' is not an HTTP method")
+            throw CredentialError(.usage, "'\(UntrustedText.shown(method, limit: 40))' is not an HTTP method")
         }
         headers = try arguments[RequestCommand.header].map { (name, value) throws(CredentialError) in
             if ["authorization", "dpop", "host", "content-length"].contains(name.lowercased()) {
@@ -35,7 +35,7 @@ struct RequestMessage: Sendable {
         if !files.isEmpty {
             body = .multipart(try Self.parts(form, files))
         } else if !form.isEmpty {
-            body = .bytes(Array(FormCoding.encode(form).utf8))
+            body = .bytes(Array(FormURLEncoding.encode(form).utf8))
             contentType = "application/x-www-form-urlencoded"
         } else if let json = arguments[RequestCommand.json] {
             body = .bytes(try Self.json(json, session))
@@ -48,7 +48,7 @@ struct RequestMessage: Sendable {
 
     /// The request without its token.
     func request(
-        to address: WebAddress, of type: AccountType, _ session: Session
+        to address: URI, of type: AccountType, _ session: CommandSession
     ) throws(CredentialError) -> HTTPRequest {
         var fields = headers
         let names = Set(headers.map { $0.name.lowercased() })
@@ -77,7 +77,7 @@ struct RequestMessage: Sendable {
 
     private static let inputLimit = 64 << 20
 
-    private static func json(_ text: String, _ session: Session) throws(CredentialError) -> [UInt8] {
+    private static func json(_ text: String, _ session: CommandSession) throws(CredentialError) -> [UInt8] {
         // RFC 8259 §8.1: no byte order mark goes over the network.
         let bytes = try bytes(of: text, session).withoutByteOrderMark
         _ = try value(of: bytes, option: "json")
@@ -88,7 +88,7 @@ struct RequestMessage: Sendable {
     ///
     /// - Throws: ``ErrorCode/usage`` for what is no JSON, or no file.
     static func value(
-        of text: String, option: String, _ session: Session
+        of text: String, option: String, _ session: CommandSession
     ) throws(CredentialError) -> JSONValue {
         try value(of: try bytes(of: text, session).withoutByteOrderMark, option: option)
     }
@@ -101,17 +101,17 @@ struct RequestMessage: Sendable {
         }
     }
 
-    private static func bytes(of text: String, _ session: Session) throws(CredentialError) -> [UInt8] {
+    private static func bytes(of text: String, _ session: CommandSession) throws(CredentialError) -> [UInt8] {
         guard text.hasPrefix("@") else { return Array(text.utf8) }
         if text == "@-" { return try session.context.console.readInput(limit: inputLimit) }
         let path = String(text.dropFirst())
         guard let file = try session.context.typeFiles.read(path) else {
-            throw CredentialError(.usage, "there is no file \(ForeignText.shown(path))")
+            throw CredentialError(.usage, "there is no file \(UntrustedText.shown(path))")
         }
         return file.bytes
     }
 
-    private static func data(_ text: String, _ session: Session) throws(CredentialError) -> HTTPBody {
+    private static func data(_ text: String, _ session: CommandSession) throws(CredentialError) -> HTTPBody {
         guard text.hasPrefix("@"), text.count > 1 else { return .bytes(Array(text.utf8)) }
         if text == "@-" { return .bytes(try session.context.console.readInput(limit: inputLimit)) }
         return .file(path: String(text.dropFirst()))

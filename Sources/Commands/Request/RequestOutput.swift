@@ -5,20 +5,20 @@ import CredentialCore
 /// A response that is not a success is held back until it is known to be the last: a second try may follow a 401,
 /// and another response a redirect.
 final class RequestOutput {
-    private let session: Session
+    private let session: CommandSession
     private let path: String?
     private let showsHead: Bool
     private var head: HTTPResponse?
     private var held: [UInt8] = []
     private var file: (any OutputFile)?
     private var filter = TerminalFilter()
-    private var lastShown: Instant?
-    private let startedAt: Instant
+    private var lastShown: Timestamp?
+    private let startedAt: Timestamp
 
     /// How much of a reply that is held back is kept, in bytes.
     private static let holdLimit = 16 << 20
 
-    init(_ session: Session, path: String?, showsHead: Bool) {
+    init(_ session: CommandSession, path: String?, showsHead: Bool) {
         self.session = session
         self.path = path
         self.showsHead = showsHead
@@ -31,7 +31,7 @@ final class RequestOutput {
             head: { self.head = $0 },
             sink: { (piece) throws(CredentialError) in try self.receive(piece) },
             progress: session.context.console.noticeIsTerminal
-                && TerminalManners.repaints(session.context.environment) ? { self.show($0) } : nil)
+                && TerminalCapabilities.repaints(session.context.environment) ? { self.show($0) } : nil)
     }
 
     /// Ends the output; what was held back is written now.
@@ -61,7 +61,7 @@ final class RequestOutput {
     private func write(_ bytes: [UInt8]) throws(CredentialError) {
         if showsHead, let head {
             self.head?.headers = []
-            let lines = head.headers.map { "\($0.name): \(ForeignText.shown($0.value, limit: 8_000))\n" }
+            let lines = head.headers.map { "\($0.name): \(UntrustedText.shown($0.value, limit: 8_000))\n" }
             if !lines.isEmpty { try session.print("HTTP \(head.status)\n" + lines.joined() + "\n") }
         }
         guard let path else {

@@ -6,7 +6,7 @@ struct RuleFile {
     /// The file.
     let path: String
     /// The rules of the text.
-    let rules: [AccountRule]
+    let rules: [SelectionRule]
     private let text: String?
 
     /// Reads a text of the file.
@@ -29,7 +29,7 @@ struct RuleFile {
     /// - Returns: the result of the change.
     /// - Throws: ``ErrorCode/inputOutput``, ``ErrorCode/configuration``, ``ErrorCode/lockTimeout``; the errors of `change`.
     static func change<Result>(
-        _ session: Session, _ change: (RuleFile) throws(CredentialError) -> (text: String, result: Result)
+        _ session: CommandSession, _ change: (RuleFile) throws(CredentialError) -> (text: String, result: Result)
     ) throws(CredentialError) -> Result {
         let path = session.context.configurationFile
         let lock = try session.context.locks.lock(lockName, in: .standard, seconds: lockSeconds)
@@ -43,13 +43,13 @@ struct RuleFile {
     /// A change takes milliseconds.
     private static let lockSeconds = 10
 
-    private static func rules(of text: String, at path: String) throws(CredentialError) -> [AccountRule] {
+    private static func rules(of text: String, at path: String) throws(CredentialError) -> [SelectionRule] {
         let members: JSONObject?
         do { members = try JSONValue.parse(Array(text.utf8), dialect: .commented).object } catch {
             throw CredentialError(.configuration, "\(path) is not JSON: \(error)")
         }
         guard let members else { throw CredentialError(.configuration, "\(path) must hold an object") }
-        return try ProductConfiguration(json: members, place: path).rules
+        return try Configuration(json: members, place: path).rules
     }
 
     /// The text with a rule at a place, in front of the rule that is there now.
@@ -109,7 +109,7 @@ struct RuleFile {
 /// A rule to be written.
 struct NewRule {
     /// The rule.
-    let rule: AccountRule
+    let rule: SelectionRule
     /// The rule as JSON.
     let text: String
 
@@ -120,7 +120,7 @@ struct NewRule {
         var object = JSONObject()
         for (key, value) in members { if let value { object[key] = .string(value) } }
         let document = JSONObject(["rules": .array([.object(object)])])
-        guard let rule = try ProductConfiguration(json: document, place: "the new rule").rules.first else {
+        guard let rule = try Configuration(json: document, place: "the new rule").rules.first else {
             throw CredentialError(.internalFault, "there is no such rule")
         }
         self.rule = rule
@@ -132,20 +132,20 @@ struct NewRule {
 
     /// The position of the rule among others: behind those that are for less, before those that are for the same or
     /// more. The first rule that matches is applied, so no rule that is for more keeps this one from being applied.
-    func place(among rules: [AccountRule]) -> Int {
+    func place(among rules: [SelectionRule]) -> Int {
         rules.firstIndex { !rule.reach.isWider(than: $0.reach) } ?? rules.count
     }
 
     /// The position of a rule for the same place and the same type; `nil` if there is none. A rule without a type
     /// is for every type, so it is no rival of a rule for one.
-    func rival(among rules: [AccountRule]) -> Int? {
+    func rival(among rules: [SelectionRule]) -> Int? {
         rules.firstIndex { other in
             other.directory == rule.directory && other.place == rule.place && other.type == rule.type
         }
     }
 }
 
-extension AccountRule {
+extension SelectionRule {
     /// For how much a rule is.
     struct Reach {
         fileprivate let parts: [Int]
@@ -162,7 +162,7 @@ extension AccountRule {
     }
 }
 
-extension Session {
+extension CommandSession {
     /// A directory with all below it, as a rule writes it; what has a `*` in it is a pattern already.
     ///
     /// - Parameter text: a directory, seen from the current one; `nil` for that.
@@ -172,7 +172,7 @@ extension Session {
             guard !text.isEmpty else { throw CredentialError(.usage, "--directory is empty") }
             if text.hasPrefix("~"), text != "~", !text.hasPrefix("~/") {
                 throw CredentialError(
-                    .usage, "a rule cannot name the home directory of another user: \(ForeignText.shown(text))")
+                    .usage, "a rule cannot name the home directory of another user: \(UntrustedText.shown(text))")
             }
             if text.contains("*") { return shortened(text) }
         }
@@ -183,7 +183,7 @@ extension Session {
             }
             guard !current.contains("*") else {
                 throw CredentialError(
-                    .usage, "a rule cannot name \(ForeignText.shown(current)): '*' in it is a pattern")
+                    .usage, "a rule cannot name \(UntrustedText.shown(current)): '*' in it is a pattern")
             }
             parts = current.split(separator: "/")
         }

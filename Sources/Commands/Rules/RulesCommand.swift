@@ -14,7 +14,7 @@ struct RulesCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         let rules = session.configuration.rules
         if arguments.wantsJSON {
             return try session.print(.array(rules.indices.map { json(of: rules[$0], number: $0 + 1, session) }))
@@ -24,17 +24,18 @@ struct RulesCommand: Command {
         }
         var table = Table(["NUMBER", "DIRECTORY", "SERVER", "TYPE", "ACCOUNT", "HERE"], whole: ["NUMBER", "HERE"])
         for (index, rule) in rules.enumerated() {
-            let here: Message = rule.isHere(session) ? "yes" : "no"
+            let here: LocalizedMessage = rule.isHere(session) ? "yes" : "no"
             table.add([
-                Message(verbatim: String(index + 1)), Message(verbatim: rule.directory ?? "-"),
-                Message(verbatim: rule.place?.description ?? "-"), Message(verbatim: rule.type ?? "-"),
-                Message(verbatim: rule.account ?? "-"), here,
+                LocalizedMessage(verbatim: String(index + 1)), LocalizedMessage(verbatim: rule.directory ?? "-"),
+                LocalizedMessage(verbatim: rule.place?.description ?? "-"),
+                LocalizedMessage(verbatim: rule.type ?? "-"),
+                LocalizedMessage(verbatim: rule.account ?? "-"), here,
             ])
         }
         try session.print(table)
     }
 
-    private func json(of rule: AccountRule, number: Int, _ session: Session) -> JSONValue {
+    private func json(of rule: SelectionRule, number: Int, _ session: CommandSession) -> JSONValue {
         [
             "number": .integer(Int64(number)),
             "directory": JSONValue(rule.directory),
@@ -50,7 +51,7 @@ struct RulesCommand: Command {
     }
 }
 
-extension AccountRule {
+extension SelectionRule {
     /// The host as the rule names it, with the port.
     var hostAndPort: String? {
         place.map { place in
@@ -60,7 +61,7 @@ extension AccountRule {
     }
 
     /// Whether the directory of this call is one that the rule is for.
-    func isHere(_ session: Session) -> Bool {
+    func isHere(_ session: CommandSession) -> Bool {
         let home = session.context.environment["HOME"] ?? "/"
         return session.context.workingDirectories.contains { fits(workingDirectory: $0, home: home) }
     }
@@ -71,7 +72,7 @@ private enum RuleOption {
     static let directory = Option.value(
         "directory", .any("DIRECTORY"), "the directory with all below it, or a pattern with '*'")
     /// The directory that was given, as a rule writes it.
-    static func pattern(_ arguments: Arguments, _ session: Session) throws(CredentialError) -> String? {
+    static func pattern(_ arguments: Arguments, _ session: CommandSession) throws(CredentialError) -> String? {
         guard let text = arguments[directory] else { return nil }
         return try session.ruleDirectory(text)
     }
@@ -103,7 +104,7 @@ struct RulesAddCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         guard arguments[RuleOption.directory] != nil || arguments[RuleOption.host] != nil else {
             throw CredentialError(.usage, "--directory or --host is missing", hint: "credmgr rules add --help")
         }
@@ -123,9 +124,9 @@ struct RulesAddCommand: Command {
             ("path", arguments[RuleOption.path]), ("type", type), ("account", name),
             ("username", arguments[Self.username]),
         ])
-        let file = ForeignText.shown(session.context.configurationFile)
+        let file = UntrustedText.shown(session.context.configurationFile)
         if let replaced = try session.write(new) {
-            session.notices.note("replaced in \(file): \(ForeignText.shown(replaced)) by \(new.text)")
+            session.notices.note("replaced in \(file): \(UntrustedText.shown(replaced)) by \(new.text)")
         } else {
             session.notices.note("added to \(file): \(new.text)")
         }
@@ -145,7 +146,7 @@ struct RulesRemoveCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         let directory = try RuleOption.pattern(arguments, session), host = arguments[RuleOption.host]
         let path = arguments[RuleOption.path], type = arguments[SharedOption.type], number = arguments[Self.number]
         guard number != nil || directory != nil || host != nil || type != nil else {
@@ -155,23 +156,23 @@ struct RulesRemoveCommand: Command {
             let index = try Self.index(in: file.rules) { index, rule in
                 (number.map { $0 == String(index + 1) } ?? true)
                     && (directory.map { $0 == rule.directory } ?? true)
-                    && (host.map { RulePlace($0, path: path) == rule.place } ?? true)
+                    && (host.map { DestinationPattern($0, path: path) == rule.place } ?? true)
                     && (type.map { $0 == rule.type } ?? true)
             }
             guard let text = file.removing(index) else {
                 throw CredentialError(
-                    .configuration, "the rules of \(ForeignText.shown(file.path)) cannot be found")
+                    .configuration, "the rules of \(UntrustedText.shown(file.path)) cannot be found")
             }
             return (text, (index, file.path))
         }
-        session.notices.note("removed rule \(index + 1) from \(ForeignText.shown(file))")
+        session.notices.note("removed rule \(index + 1) from \(UntrustedText.shown(file))")
     }
 
     /// The number, from 0, of the one rule that fits.
     ///
     /// - Throws: ``ErrorCode/usage`` if none fits, or several do.
     private static func index(
-        in rules: [AccountRule], where fits: (Int, AccountRule) -> Bool
+        in rules: [SelectionRule], where fits: (Int, SelectionRule) -> Bool
     ) throws(CredentialError) -> Int {
         let found = rules.indices.filter { fits($0, rules[$0]) }
         guard let index = found.first else {

@@ -70,14 +70,14 @@ struct JSONInsertion: Sendable, Equatable {
     }
 
     /// Returns an entry that has our key already, or the same value.
-    func rival(in text: String) -> SetupRival? {
+    func rival(in text: String) -> ConflictingEntry? {
         guard Self.object(text) != nil, let inner = JSONEntries(ofFile: text).flatMap(entries) else { return nil }
         for range in inner.ranges {
             let other = inner.value(of: range)
             let isSame = other == value
             guard isSame || !isArray && other?.object?.keys == value?.object?.keys else { continue }
             let line = text[..<range.lowerBound].utf8.count { $0 == 0x0A } + 1
-            return SetupRival(line: line, text: String(text[range]), isSame: isSame)
+            return ConflictingEntry(line: line, text: String(text[range]), isSame: isSame)
         }
         return nil
     }

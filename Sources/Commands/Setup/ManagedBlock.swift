@@ -110,7 +110,7 @@ struct ManagedBlock: Sendable, Equatable {
     // MARK: What stands in its way
 
     /// A line of somebody else's that says what ours say.
-    func rival(in text: String) -> SetupRival? {
+    func rival(in text: String) -> ConflictingEntry? {
         let all = SetupLines.split(text)
         let unmarked = place(in: all) == nil ? self.unmarked(in: all) : nil
         var head: Substring?, isOurs = false
@@ -126,7 +126,7 @@ struct ManagedBlock: Sendable, Equatable {
                 value == SetupLines.squeezed(lines.joined()[...])
                 || sufficient.map { SetupLines.holds(value, SetupLines.squeezed($0[...])) } == true
             let shown = SetupLines.plain(line).drop { $0 == " " || $0 == "\t" }
-            return SetupRival(line: number + 1, text: isSecret ? "\(key)…" : String(shown), isSame: isSame)
+            return ConflictingEntry(line: number + 1, text: isSecret ? "\(key)…" : String(shown), isSame: isSame)
         }
         return nil
     }

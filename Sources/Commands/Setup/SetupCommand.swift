@@ -42,12 +42,12 @@ struct SetupCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         if arguments[Self.list] { return try list(session) }
         if arguments.wantsJSON { throw CredentialError(.usage, "--json goes with --list") }
         let recipe = try recipe()
         guard let request = try request(recipe, session) else { return sayNothing(session) }
-        let record = try SetupRecord(request, session.context.programs)
+        let record = try SetupManifest(request, session.context.programs)
         var plan = try recipe.plan(request, session.context.programs)
         if let rule = try rule(recipe, request, record, session) { plan.edits.insert(rule, at: 0) }
         let user = recipe.asksByHost == .always ? "\(recipe.name) \(request.host ?? "")" : recipe.name
@@ -64,10 +64,10 @@ struct SetupCommand: Command {
         let names = SetupRecipe.all.map(\.name)
         guard let name = arguments[Self.program], let recipe = SetupRecipe.all.first(where: { $0.name == name })
         else {
-            let given: Message? = arguments[Self.program].map {
-                "no program '\(ForeignText.shown($0, limit: 40))' to set up"
+            let given: LocalizedMessage? = arguments[Self.program].map {
+                "no program '\(UntrustedText.shown($0, limit: 40))' to set up"
             }
-            let nearest = arguments[Self.program].flatMap { NearestWord.to($0, among: names) }
+            let nearest = arguments[Self.program].flatMap { SpellingSuggestion.to($0, among: names) }
             throw CredentialError(
                 .usage, given ?? "PROGRAM is missing",
                 hint: nearest.map { "did you mean '\($0)'? known are \(names.joined(separator: ", "))" }
@@ -76,7 +76,7 @@ struct SetupCommand: Command {
         return recipe
     }
 
-    private func list(_ session: Session) throws(CredentialError) {
+    private func list(_ session: CommandSession) throws(CredentialError) {
         let rows = try SetupList(session).rows()
         if arguments.wantsJSON { return try session.print(.array(rows.map(\.json))) }
         if rows.isEmpty { session.notices.note("nothing is set up") }
@@ -86,7 +86,8 @@ struct SetupCommand: Command {
     // MARK: What is asked for
 
     /// - Returns: `nil` where it is to be taken back and there is nothing.
-    private func request(_ recipe: SetupRecipe, _ session: Session) throws(CredentialError) -> SetupRequest? {
+    private func request(_ recipe: SetupRecipe, _ session: CommandSession) throws(CredentialError) -> SetupRequest?
+    {
         let programs = session.context.programs
         // By name where that means this very program, so that a new version is found.
         let isInPath = programs.isProgram("credmgr") && programs.otherProgram("credmgr") == nil
@@ -95,10 +96,11 @@ struct SetupCommand: Command {
         request.account = arguments[SharedOption.account]
         request.program = arguments[Self.program] ?? request.program
         if let host = arguments[Self.host] {
-            guard let place = RulePlace(host), place.description == host.lowercased(), !host.hasPrefix("-"),
+            guard let place = DestinationPattern(host), place.description == host.lowercased(),
+                !host.hasPrefix("-"),
                 host.utf8.allSatisfy({ $0 != 0x22 && $0 != 0x27 && $0 != 0x24 && $0 != 0x60 })
             else {
-                throw CredentialError(.usage, "--host takes HOST or HOST:PORT, not '\(ForeignText.shown(host))'")
+                throw CredentialError(.usage, "--host takes HOST or HOST:PORT, not '\(UntrustedText.shown(host))'")
             }
             request.host = place.description
         }
@@ -143,7 +145,7 @@ struct SetupCommand: Command {
     ///
     /// - Throws: ``ErrorCode/usage`` where it is missing and not to be written.
     private func rule(
-        _ recipe: SetupRecipe, _ request: SetupRequest, _ record: SetupRecord, _ session: Session
+        _ recipe: SetupRecipe, _ request: SetupRequest, _ record: SetupManifest, _ session: CommandSession
     ) throws(CredentialError) -> SetupEdit? {
         switch recipe.asksByHost {
         case .never: return nil
@@ -178,7 +180,7 @@ struct SetupCommand: Command {
 
     // MARK: Doing and undoing
 
-    private func shown(_ plan: SetupPlan, _ session: Session) -> String {
+    private func shown(_ plan: SetupPlan, _ session: CommandSession) -> String {
         plan.edits.map { edit in
             let lines = edit.shown.map(session.shown).map { $0.isEmpty ? "" : "    " + $0 }
             return ([edit.path + ":"] + lines).joined(separator: "\n") + "\n"
@@ -187,14 +189,14 @@ struct SetupCommand: Command {
 
     /// Puts out of the plan what somebody else has written already.
     private func leaveWhatIsThere(
-        _ plan: inout SetupPlan, _ record: SetupRecord, _ session: Session
+        _ plan: inout SetupPlan, _ record: SetupManifest, _ session: CommandSession
     ) throws(CredentialError) {
         var edits: [SetupEdit] = []
         for edit in plan.edits {
             let edit = record.known(edit)
             if let rival = try edit.check(session.context.programs), !record.has(edit) {
                 session.notices.note(
-                    "\(ForeignText.shown(edit.path)), line \(rival.line) says so already, and stays as it is")
+                    "\(UntrustedText.shown(edit.path)), line \(rival.line) says so already, and stays as it is")
             } else {
                 edits.append(edit)
             }
@@ -204,7 +206,7 @@ struct SetupCommand: Command {
 
     /// Writes and proves; where that fails, all is as it was before.
     private func write(
-        _ plan: SetupPlan, _ user: String, _ before: SetupRecord, _ session: Session
+        _ plan: SetupPlan, _ user: String, _ before: SetupManifest, _ session: CommandSession
     ) throws(CredentialError) {
         let programs = session.context.programs
         var record = before, changes = SetupChanges(), isCalled = false
@@ -227,7 +229,7 @@ struct SetupCommand: Command {
                     if !changes.isEmpty { session.notices.note("what was written is taken back") }
                 } else {
                     // It is written, but it is no result.
-                    session.notices.say(Message(verbatim: String(shown(plan, session).dropLast())))
+                    session.notices.say(LocalizedMessage(verbatim: String(shown(plan, session).dropLast())))
                     session.notices.note(
                         "it was changed since and is not taken back; --undo takes out what is ours")
                 }
@@ -237,7 +239,7 @@ struct SetupCommand: Command {
     }
 
     private func takeBack(
-        _ plan: SetupPlan, _ user: String, _ before: SetupRecord, _ session: Session
+        _ plan: SetupPlan, _ user: String, _ before: SetupManifest, _ session: CommandSession
     ) throws(CredentialError) {
         let isDry = arguments[Self.dryRun]
         var record = before, isAnything = false
@@ -247,7 +249,7 @@ struct SetupCommand: Command {
             let edit = before.known(edit, isToBeUndone: true)
             let others = record.remove(edit, for: user)
             if let other = others.first {
-                session.notices.note("\(ForeignText.shown(edit.path)) stays: it is for \(other), too")
+                session.notices.note("\(UntrustedText.shown(edit.path)) stays: it is for \(other), too")
             } else if try edit.undo(session.context.programs, isDry: isDry) {
                 try session.print("\(edit.path)\n")
             } else {
@@ -260,7 +262,7 @@ struct SetupCommand: Command {
     }
 
     private func isThere(
-        _ plan: SetupPlan, _ record: SetupRecord, _ session: Session
+        _ plan: SetupPlan, _ record: SetupManifest, _ session: CommandSession
     ) throws(CredentialError) -> Bool {
         for edit in plan.edits
         where try record.known(edit, isToBeUndone: true).undo(session.context.programs, isDry: true) { return true }
@@ -271,22 +273,22 @@ struct SetupCommand: Command {
     ///
     /// - Parameter tells: whether it is told what could not be, with the call: not where an error is told anyway, after which there
     ///   may be nothing.
-    private func undo(_ plan: SetupPlan, _ session: Session, tells: Bool) {
+    private func undo(_ plan: SetupPlan, _ session: CommandSession, tells: Bool) {
         guard let program = plan.undoing.first else { return }
         do throws(CredentialError) {
             let result = try session.context.programs.run(plan.undoing, seconds: Self.proofSeconds)
             if result.exitStatus == 0 || !tells { return }
             session.notices.note("\(program) has not taken back what it did (exit status \(result.exitStatus))")
         } catch { session.notices.warning(error) }
-        session.notices.note("to have it taken back: \(ShellQuote.line(plan.undoing))")
+        session.notices.note("to have it taken back: \(ShellQuoting.line(plan.undoing))")
     }
 
-    private func sayNothing(_ session: Session) { session.notices.note("nothing of this was set up") }
+    private func sayNothing(_ session: CommandSession) { session.notices.note("nothing of this was set up") }
 
     /// Makes the call.
     ///
     /// - Throws: ``ErrorCode/inputOutput`` where the program got no token.
-    private func prove(_ plan: SetupPlan, _ session: Session) throws(CredentialError) {
+    private func prove(_ plan: SetupPlan, _ session: CommandSession) throws(CredentialError) {
         guard !arguments[Self.noVerify], let proof = plan.proof else {
             return session.notices.note("not proven by a call")
         }
@@ -300,7 +302,7 @@ struct SetupCommand: Command {
         let result = try programs.run(proof.words, seconds: Self.proofSeconds)
         let output = String(decoding: result.output, as: UTF8.self)
         guard proof.isLetIn(output, exitStatus: result.exitStatus) else {
-            let end = proof.reason(in: output).map { ": \(ForeignText.shown($0, limit: 200))" } ?? ""
+            let end = proof.reason(in: output).map { ": \(UntrustedText.shown($0, limit: 200))" } ?? ""
             throw CredentialError(
                 .inputOutput,
                 proof.asksForToken

@@ -22,13 +22,15 @@ enum SetupEdit: Sendable {
     var isProgram: Bool { if case .file(_, _, let isProgram) = self { isProgram } else { false } }
 
     /// The preview of the edit, for `--dry-run` and the user.
-    var shown: [Message] {
+    var shown: [LocalizedMessage] {
         switch self {
         case .block(let block, _):
-            ((block.section.map { [$0] } ?? []) + block.lines).map(Message.init(verbatim:))
-        case .json(let insertion, _): [Message(verbatim: "\"\(insertion.member)\": … \(insertion.entry)")]
+            ((block.section.map { [$0] } ?? []) + block.lines).map(LocalizedMessage.init(verbatim:))
+        case .json(let insertion, _): [LocalizedMessage(verbatim: "\"\(insertion.member)\": … \(insertion.entry)")]
         case .file(let text, _, _):
-            text.split(separator: "\n", omittingEmptySubsequences: false).map { Message(verbatim: String($0)) }
+            text.split(separator: "\n", omittingEmptySubsequences: false).map {
+                LocalizedMessage(verbatim: String($0))
+            }
         case .link: ["a link to credmgr"]
         }
     }
@@ -38,7 +40,7 @@ enum SetupEdit: Sendable {
     /// - Returns: what somebody else has written that does the same, so that nothing has to be; else `nil`.
     /// - Throws: ``ErrorCode/inputOutput``; ``ErrorCode/configuration`` for a file that is not ours, or not what it should
     ///   be, and where somebody else has said something else.
-    func check(_ programs: any Programs) throws(CredentialError) -> SetupRival? {
+    func check(_ programs: any ProcessPort) throws(CredentialError) -> ConflictingEntry? {
         if case .link(let path) = self {
             guard programs.linkTarget(path) != nil || programs.isThere(path), !Self.isOwnLink(path, programs) else {
                 return nil
@@ -53,7 +55,7 @@ enum SetupEdit: Sendable {
             }
         case .json(let insertion, let path):
             do throws(CredentialError) { _ = try insertion.added(to: text) } catch {
-                throw CredentialError(error.code, "\(ForeignText.shown(path)): \(error)")
+                throw CredentialError(error.code, "\(UntrustedText.shown(path)): \(error)")
             }
             let rival = text.flatMap(insertion.rival)
             return try rival.map { (rival) throws(CredentialError) in
@@ -68,22 +70,22 @@ enum SetupEdit: Sendable {
 
     private static func isTaken(_ path: String) -> CredentialError {
         CredentialError(
-            .configuration, "\(ForeignText.shown(path)) is there already and is not credmgr's",
+            .configuration, "\(UntrustedText.shown(path)) is there already and is not credmgr's",
             hint: "move it away first")
     }
 
     private static func judged(
-        _ rival: SetupRival, _ path: String, wanted: String?
-    ) throws(CredentialError) -> SetupRival {
+        _ rival: ConflictingEntry, _ path: String, wanted: String?
+    ) throws(CredentialError) -> ConflictingEntry {
         guard !rival.isSame else { return rival }
         throw CredentialError(
             .configuration,
-            "\(ForeignText.shown(path)), line \(rival.line) has it otherwise: \(ForeignText.shown(rival.text, limit: 120))",
+            "\(UntrustedText.shown(path)), line \(rival.line) has it otherwise: \(UntrustedText.shown(rival.text, limit: 120))",
             hint: wanted.map { "take that line out first, or have it say: \($0)" } ?? "take that out first")
     }
 
     /// Whether a link is one that `setup` has made.
-    static func isOwnLink(_ path: String, _ programs: any Programs) -> Bool {
+    static func isOwnLink(_ path: String, _ programs: any ProcessPort) -> Bool {
         guard let target = programs.linkTarget(path) else { return false }
         return target == programs.ownPath || target.hasPrefix("/") && target.hasSuffix("/credmgr")
     }
@@ -91,7 +93,7 @@ enum SetupEdit: Sendable {
     /// Makes the change; one that is there stays.
     ///
     /// - Throws: ``ErrorCode/inputOutput``, ``ErrorCode/configuration``.
-    func apply(_ programs: any Programs) throws(CredentialError) {
+    func apply(_ programs: any ProcessPort) throws(CredentialError) {
         switch self {
         case .block(let block, let path):
             let text = try Self.text(path, programs)
@@ -111,7 +113,7 @@ enum SetupEdit: Sendable {
     /// - Parameter isDry: whether it is only looked up.
     /// - Returns: whether there was something to take back.
     /// - Throws: ``ErrorCode/inputOutput``.
-    func undo(_ programs: any Programs, isDry: Bool) throws(CredentialError) -> Bool {
+    func undo(_ programs: any ProcessPort, isDry: Bool) throws(CredentialError) -> Bool {
         if case .link = self {
             guard Self.isOwnLink(path, programs) else { return false }
             if !isDry { try programs.removeFile(path) }
@@ -141,10 +143,10 @@ enum SetupEdit: Sendable {
     /// The text of a file; `nil` where there is none.
     ///
     /// - Throws: ``ErrorCode/inputOutput``; ``ErrorCode/configuration`` for what is not UTF-8.
-    static func text(_ path: String, _ programs: any Programs) throws(CredentialError) -> String? {
+    static func text(_ path: String, _ programs: any ProcessPort) throws(CredentialError) -> String? {
         guard let bytes = try programs.readFile(path) else { return nil }
         guard let text = String(validating: bytes, as: UTF8.self) else {
-            throw CredentialError(.configuration, "\(ForeignText.shown(path)) is not UTF-8")
+            throw CredentialError(.configuration, "\(UntrustedText.shown(path)) is not UTF-8")
         }
         return text
     }
@@ -157,7 +159,7 @@ struct SetupChanges {
         var bytes: [UInt8]?
         var link: String?
 
-        init(_ edit: SetupEdit, _ programs: any Programs) throws(CredentialError) {
+        init(_ edit: SetupEdit, _ programs: any ProcessPort) throws(CredentialError) {
             if case .link = edit {
                 link = programs.linkTarget(edit.path)
             } else {
@@ -174,7 +176,7 @@ struct SetupChanges {
     /// Makes a change.
     ///
     /// - Throws: ``ErrorCode/inputOutput``, ``ErrorCode/configuration``.
-    mutating func make(_ edit: SetupEdit, _ programs: any Programs) throws(CredentialError) {
+    mutating func make(_ edit: SetupEdit, _ programs: any ProcessPort) throws(CredentialError) {
         let before = try State(edit, programs)
         try edit.apply(programs)
         let after = try State(edit, programs)
@@ -185,7 +187,7 @@ struct SetupChanges {
     ///
     /// - Returns: `false` where something has been changed since: then nothing is done.
     /// - Throws: ``ErrorCode/inputOutput``.
-    func takeBack(_ programs: any Programs) throws(CredentialError) -> Bool {
+    func takeBack(_ programs: any ProcessPort) throws(CredentialError) -> Bool {
         for step in steps where try State(step.edit, programs) != step.after { return false }
         for step in steps.reversed() {
             if let link = step.before.link {

@@ -72,7 +72,7 @@ enum SetupLines {
 }
 
 /// The existing content of a file at the place that `setup` would write to.
-struct SetupRival: Equatable {
+struct ConflictingEntry: Equatable {
     /// The number of the line.
     let line: Int
     /// The text of the line.

@@ -14,8 +14,8 @@ struct SetupList {
 
         /// One line.
         var text: String {
-            let what = subject.isEmpty ? program : "\(program) \(ForeignText.shown(subject))"
-            return "\(ForeignText.shown(what))\t\(path)"
+            let what = subject.isEmpty ? program : "\(program) \(UntrustedText.shown(subject))"
+            return "\(UntrustedText.shown(what))\t\(path)"
         }
 
         /// For programs.
@@ -24,11 +24,11 @@ struct SetupList {
         }
     }
 
-    private let session: Session
+    private let session: CommandSession
     private let request: SetupRequest
-    private var programs: any Programs { session.context.programs }
+    private var programs: any ProcessPort { session.context.programs }
 
-    init(_ session: Session) {
+    init(_ session: CommandSession) {
         self.session = session
         var request = SetupRequest(environment: session.context.environment, command: "credmgr")
         request.type = "TYPE"
@@ -67,7 +67,7 @@ struct SetupList {
         }
         // The record also finds blocks whose marks a program has dropped, and files that variables name at other
         // times.
-        for (block, path) in try SetupRecord(request, programs).blocks {
+        for (block, path) in try SetupManifest(request, programs).blocks {
             guard let text = try SetupEdit.text(path, programs), block.removed(from: text) != nil else { continue }
             rows.append(Self.row(block.name, path))
         }

@@ -9,7 +9,7 @@ struct SetupPlan: Sendable {
     /// The call that takes back what the proof does besides: the units that it enables. It does nothing where there is nothing.
     var undoing: [String] = []
     /// The further steps for the user, and the parts that are not proven.
-    var notes: [Message] = []
+    var notes: [LocalizedMessage] = []
 
     /// A call, and how its output tells whether the program was let in.
     struct Proof: Sendable {

@@ -67,7 +67,7 @@ extension SetupRecipe {
     ) { (request, _) throws(CredentialError) in
         let path = request.linkFolder + "/az"
         let type = request.type.map { "CREDMGR_TYPE=\($0) " } ?? ""
-        let text = "#!/bin/sh\n# \(SetupEdit.mark)\n\(type)exec \(ShellQuote.quoted(request.command)) az \"$@\"\n"
+        let text = "#!/bin/sh\n# \(SetupEdit.mark)\n\(type)exec \(ShellQuoting.quoted(request.command)) az \"$@\"\n"
         return SetupPlan(
             edits: [.file(text, path: path, isProgram: true)],
             proof: .init(

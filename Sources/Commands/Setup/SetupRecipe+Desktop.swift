@@ -28,13 +28,13 @@ extension SetupRecipe {
         """
 
     /// Nothing where there is no systemd.
-    private static func enabling(_ unit: String, _ programs: any Programs) -> SetupPlan.Proof? {
+    private static func enabling(_ unit: String, _ programs: any ProcessPort) -> SetupPlan.Proof? {
         guard programs.isProgram("systemctl") else { return nil }
         return .init(
             program: "systemctl", words: ["systemctl", "--user", "enable", "--now", unit], asksForToken: false)
     }
 
-    private static func disabling(_ unit: String, _ programs: any Programs) -> [String] {
+    private static func disabling(_ unit: String, _ programs: any ProcessPort) -> [String] {
         programs.isProgram("systemctl") ? ["systemctl", "--user", "disable", "--now", unit] : []
     }
 

@@ -69,7 +69,7 @@ extension SetupRecipe {
 
     /// The user as an item of the list in kubeconfig: behind the key where there is a list, else with the key.
     private static func kubeUser(
-        _ name: String, _ path: String, _ item: [String], _ programs: any Programs
+        _ name: String, _ path: String, _ item: [String], _ programs: any ProcessPort
     ) throws(CredentialError) -> SetupEdit {
         let text = try programs.readFile(path).map { String(decoding: $0, as: UTF8.self) }
         var block = ManagedBlock(name: name, comment: "#", section: nil, lines: item, rewritten: item[0])
@@ -84,7 +84,7 @@ extension SetupRecipe {
                 name: name, comment: "#", section: nil, lines: head + ["users:"] + item, rewritten: item[0])
         } else {
             throw CredentialError(
-                .configuration, "\(ForeignText.shown(path)) has its users in a form that is not edited here",
+                .configuration, "\(UntrustedText.shown(path)) has its users in a form that is not edited here",
                 hint:
                     "kubectl config set-credentials \(item[0].dropFirst("- name: ".count)) --exec-command=credmgr "
                     + "--exec-arg=kubernetes --exec-api-version=client.authentication.k8s.io/v1")

@@ -30,7 +30,7 @@ extension SetupRecipe {
 
     /// Opens the mailbox, on a terminal of its own: neomutt has no other way.
     private static func neomuttProof(
-        _ request: SetupRequest, _ path: String, _ programs: any Programs
+        _ request: SetupRequest, _ path: String, _ programs: any ProcessPort
     ) -> SetupPlan.Proof {
         guard let host = request.host, let user = request.username else {
             return .init(

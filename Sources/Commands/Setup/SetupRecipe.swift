@@ -7,13 +7,13 @@ struct SetupRecipe: Sendable {
     /// The action, on one line.
     let summary: String
     /// Whether the program asks for a server, so that a rule or a type must name it.
-    var asksByHost = AsksByHost.never
+    var asksByHost = HostScope.never
 
     /// Whether what is written is for one account type and has its name.
     var isByType = false
 
     /// When a program asks for a server.
-    enum AsksByHost: Sendable {
+    enum HostScope: Sendable {
         /// Never: it is told which account.
         case never
         /// Only if `--host` names one.
@@ -23,7 +23,7 @@ struct SetupRecipe: Sendable {
     }
 
     /// Makes the plan.
-    let plan: @Sendable (SetupRequest, any Programs) throws(CredentialError) -> SetupPlan
+    let plan: @Sendable (SetupRequest, any ProcessPort) throws(CredentialError) -> SetupPlan
 
     /// Every program, in the order of the list.
     static let all: [SetupRecipe] = [

@@ -43,7 +43,7 @@ struct SetupRequest: Sendable {
                     "-_./=:@+,%".utf8.contains($0) || Character(Unicode.Scalar($0)).isLetter
                         || (0x30...0x39).contains($0)
                 } && !word.isEmpty
-            return isPlain ? word : ShellQuote.quoted(word)
+            return isPlain ? word : ShellQuoting.quoted(word)
         }.joined(separator: " ")
     }
 
@@ -61,7 +61,7 @@ struct SetupRequest: Sendable {
     func set(_ name: String) -> String? { environment[name].flatMap { $0.isEmpty ? nil : $0 } }
 
     /// The first of some paths that is there, else the last.
-    func existing(_ paths: [String], _ programs: any Programs) -> String {
+    func existing(_ paths: [String], _ programs: any ProcessPort) -> String {
         paths.first { (try? programs.readFile($0)) ?? nil != nil } ?? paths.last ?? ""
     }
 
@@ -80,7 +80,7 @@ struct SetupRequest: Sendable {
     /// A value that a recipe cannot do without.
     ///
     /// - Throws: ``ErrorCode/usage``.
-    func needed(_ name: String, _ what: Message) throws(CredentialError) -> String {
+    func needed(_ name: String, _ what: LocalizedMessage) throws(CredentialError) -> String {
         guard let value = values[name], !value.isEmpty else {
             throw CredentialError(.usage, "--\(name) is missing: \(what)")
         }

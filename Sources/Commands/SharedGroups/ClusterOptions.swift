@@ -26,11 +26,11 @@ enum ClusterOption {
     static let host = Parameter.required("host", .any("HOST"), "the host, by its name in the group")
 }
 
-extension GroupBackend {
+extension ClusterConfiguration {
     /// Takes the options.
     ///
     /// - Throws: ``ErrorCode/usage``; ``ErrorCode/configuration`` for a file that cannot be read.
-    init(_ arguments: Arguments, keyStore: StoreKind, _ session: Session) throws(CredentialError) {
+    init(_ arguments: Arguments, keyStore: StoreKind, _ session: CommandSession) throws(CredentialError) {
         let endpoints = try Self.addresses(arguments).map(\.origin)
         let certificate = try Self.file(ClusterOption.certificate, arguments, session)
         let key = try Self.file(ClusterOption.key, arguments, session)
@@ -47,18 +47,18 @@ extension GroupBackend {
     }
 
     /// The endpoints of the cluster.
-    static func addresses(_ arguments: Arguments) throws(CredentialError) -> [WebAddress] {
+    static func addresses(_ arguments: Arguments) throws(CredentialError) -> [URI] {
         guard let list = arguments[ClusterOption.etcd] else {
             throw CredentialError(
                 .usage, "--etcd is missing: it names the endpoints of the cluster", hint: arguments.help)
         }
-        var addresses: [WebAddress] = []
+        var addresses: [URI] = []
         for word in list.split(separator: ",") {
-            guard let address = WebAddress(String(word)), address.path.isEmpty || address.path == "/",
+            guard let address = URI(String(word)), address.path.isEmpty || address.path == "/",
                 address.isSecure
             else {
                 throw CredentialError(
-                    .usage, "'\(ForeignText.shown(String(word), limit: 200))' is no endpoint of a cluster",
+                    .usage, "'\(UntrustedText.shown(String(word), limit: 200))' is no endpoint of a cluster",
                     hint: "as --etcd https://HOST:2379")
             }
             addresses.append(address)
@@ -74,7 +74,7 @@ extension GroupBackend {
         let prefix = arguments[ClusterOption.prefix] ?? standardPrefix
         guard prefix.hasPrefix("/"), prefix.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
             throw CredentialError(
-                .usage, "'\(ForeignText.shown(prefix, limit: 80))' cannot be what keys begin with",
+                .usage, "'\(UntrustedText.shown(prefix, limit: 80))' cannot be what keys begin with",
                 hint: "as --prefix /credmgr")
         }
         return prefix
@@ -100,11 +100,11 @@ extension GroupBackend {
     }
 
     private static func checked(
-        _ name: String, _ isValid: (String) -> Bool = Name.isValid
+        _ name: String, _ isValid: (String) -> Bool = Identifier.isValid
     ) throws(CredentialError) -> String {
         guard isValid(name) else {
             throw CredentialError(
-                .usage, "'\(ForeignText.shown(name, limit: 80))' cannot be a host's name in a group",
+                .usage, "'\(UntrustedText.shown(name, limit: 80))' cannot be a host's name in a group",
                 hint: "choose another with --name")
         }
         return name
@@ -113,10 +113,10 @@ extension GroupBackend {
     /// The whole path of a file that is there, and is what its option is for. That a certificate and a key do not belong together
     /// the connection says.
     private static func file(
-        _ option: Option<String?>, _ arguments: Arguments, _ session: Session
+        _ option: Option<String?>, _ arguments: Arguments, _ session: CommandSession
     ) throws(CredentialError) -> String? {
         guard let path = arguments[option] else { return nil }
-        let shown = ForeignText.shown(path, limit: 4_096), written = option.spec.written
+        let shown = UntrustedText.shown(path, limit: 4_096), written = option.spec.written
         let content: [UInt8]?
         do throws(CredentialError) {
             content = path.isEmpty ? nil : try session.context.programs.readFile(path)
@@ -145,7 +145,7 @@ extension GroupBackend {
             guard !has("ENCRYPTED"),
                 !marks.contains(where: { $0.hasPrefix("Proc-Type:") && $0.contains("ENCRYPTED") })
             else {
-                let copy = ShellQuote.line(["openssl", "pkey", "-in", path, "-out", path + ".plain"])
+                let copy = ShellQuoting.line(["openssl", "pkey", "-in", path, "-out", path + ".plain"])
                 throw CredentialError(
                     .configuration,
                     "the key \(shown) (\(written)) has a passphrase, and nobody can be asked for that",
@@ -158,7 +158,7 @@ extension GroupBackend {
 
     /// An error of a group that is not shared here yet: where the cluster cannot be reached, with what asks it by the same files.
     func explained(
-        _ error: CredentialError, of group: KeychainGroup, _ session: Session
+        _ error: CredentialError, of group: KeychainGroup, _ session: CommandSession
     ) -> CredentialError {
         guard error.code == .temporary, error.hint == "credmgr doctor",
             (try? session.context.machine.sharing.isShared(group)) != true
@@ -166,7 +166,7 @@ extension GroupBackend {
         var words = ["etcdctl", "--endpoints", endpoints.joined(separator: ",")]
         if let authorities { words += ["--cacert", authorities] }
         if let certificate { words += ["--cert", certificate.certificateFile, "--key", certificate.keyFile] }
-        let health = ShellQuote.line(words + ["endpoint", "health"])
+        let health = ShellQuoting.line(words + ["endpoint", "health"])
         var explained = error
         explained.advice = "to see whether it is etcd, or the way there: \(health)"
         return explained
@@ -175,10 +175,10 @@ extension GroupBackend {
 
 extension Arguments {
     /// The command that explains this one.
-    fileprivate var help: Message { "credmgr \(command.name) --help" }
+    fileprivate var help: LocalizedMessage { "credmgr \(command.name) --help" }
 }
 
-extension Session {
+extension CommandSession {
     /// The group's passphrase from its file; `nil` without the option.
     func groupPassphrase(_ arguments: Arguments) throws(CredentialError) -> Secret? {
         try arguments[ClusterOption.passphraseFile].map { (path) throws(CredentialError) in
@@ -187,7 +187,7 @@ extension Session {
     }
 
     /// Prints a host.
-    func printHost(_ host: SharedHost, _ arguments: Arguments) throws(CredentialError) {
+    func printHost(_ host: GroupMember, _ arguments: Arguments) throws(CredentialError) {
         if arguments.wantsJSON { return try print(.object(host.json)) }
         let group = host.groupFingerprint.map { "group fingerprint: \($0)\n" } ?? ""
         try print("host: \(host.name)\nfingerprint: \(host.fingerprint)\n\(group)")

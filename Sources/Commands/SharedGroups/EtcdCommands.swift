@@ -15,7 +15,7 @@ struct EtcdCommands {
 
     /// The name of the authority and of the cluster of ``cluster(_:on:)``.
     private var name: String { "credmgr-\(group)" }
-    private var role: String { GroupBackend.role(of: group, below: prefix) }
+    private var role: String { ClusterConfiguration.role(of: group, below: prefix) }
 
     /// Returns the directory of the files of ``cluster(_:on:)``, in the directory that it is run in.
     static func folder(of group: KeychainGroup) -> String { "etcd-\(group)" }
@@ -29,7 +29,7 @@ struct EtcdCommands {
     var setup: String { "set -e\n" + steps.map { $0 + "\n" }.joined() }
 
     private var steps: [String] {
-        let path = GroupBackend.path(of: group, below: prefix)
+        let path = ClusterConfiguration.path(of: group, below: prefix)
         var lines = [
             Self.unlessThere("role", role, []),
             Self.etcdctl(["role", "grant-permission", role, "--prefix=true", "readwrite", path]),
@@ -53,7 +53,7 @@ struct EtcdCommands {
         let names = endpoints.map(\.subjectName).joined(separator: ",")
         let members = endpoints.map { "\($0.host)=\($0.peer(at: $0.host))" }.joined(separator: ",")
         let peerFiles = ["--peer-client-cert-auth", "--peer-trusted-ca-file", "ca.pem", "--peer-cert-allowed-cn"]
-        let node = ShellQuote.line(
+        let node = ShellQuoting.line(
             [
                 "etcd", "--name", own.host, "--data-dir", "data", "--auto-compaction-retention=1h",
                 "--listen-client-urls", own.client(at: own.bound), "--advertise-client-urls",
@@ -119,7 +119,7 @@ struct EtcdCommands {
         "\(etcdctl([kind, "get", name])) >/dev/null 2>&1 || \(etcdctl([kind, "add", name] + more))"
     }
 
-    private static func etcdctl(_ words: [String]) -> String { ShellQuote.line(["etcdctl"] + words) }
+    private static func etcdctl(_ words: [String]) -> String { ShellQuoting.line(["etcdctl"] + words) }
 }
 
 /// One address of a node that this machine, or another, is to run.
@@ -128,11 +128,11 @@ struct EtcdEndpoint: Hashable {
     let port: UInt16
 
     /// Takes an endpoint; `nil` for one without TLS, or whose node would have no port for the other nodes, which is the next one.
-    init?(_ address: WebAddress) {
+    init?(_ address: URI) {
         let port = address.port ?? 443
         // It stands in the text of a script.
         guard address.scheme == "https", port > 0, port < UInt16.max,
-            Name.isValid(address.host) || address.host.contains(":")
+            Identifier.isValid(address.host) || address.host.contains(":")
         else { return nil }
         host = address.host
         self.port = port

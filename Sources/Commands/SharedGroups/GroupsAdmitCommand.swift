@@ -18,7 +18,7 @@ struct GroupsAdmitCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         let group = try KeychainGroup(arguments[ClusterOption.group])
         let name = arguments[ClusterOption.host]
         let membership = session.context.machine.sharing.membership
@@ -33,7 +33,7 @@ struct GroupsAdmitCommand: Command {
 
     /// Has a person compare the fingerprint.
     private func compared(
-        _ name: String, _ group: KeychainGroup, _ membership: any GroupHosting, _ session: Session
+        _ name: String, _ group: KeychainGroup, _ membership: any GroupMembershipService, _ session: CommandSession
     ) throws(CredentialError) -> String {
         guard session.mayAsk else {
             throw CredentialError(
@@ -42,7 +42,7 @@ struct GroupsAdmitCommand: Command {
         }
         guard let host = try membership.hosts(of: group).first(where: { $0.name == name }) else {
             throw CredentialError(
-                .noSuchAccount, "no host called \(ForeignText.shown(name, limit: 80)) has asked to join",
+                .noSuchAccount, "no host called \(UntrustedText.shown(name, limit: 80)) has asked to join",
                 hint: "credmgr groups hosts \(group)")
         }
         session.notices.say("fingerprint: \(host.fingerprint)")

@@ -22,7 +22,7 @@ struct GroupsExpelCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         let group = try KeychainGroup(arguments[ClusterOption.group])
         let name = arguments[ClusterOption.host]
         let sharing = session.context.machine.sharing
@@ -107,26 +107,27 @@ struct GroupsExpelCommand: Command {
 
     /// Says who belongs to the group no more, and how they are kept from writing there.
     private func tell(
-        _ expulsion: Expulsion, _ group: KeychainGroup, _ session: Session
+        _ expulsion: RemovalResult, _ group: KeychainGroup, _ session: CommandSession
     ) throws(CredentialError) {
-        let prefix = try session.context.machine.sharing.backend(of: group)?.prefix ?? GroupBackend.standardPrefix
+        let prefix =
+            try session.context.machine.sharing.backend(of: group)?.prefix ?? ClusterConfiguration.standardPrefix
         var named: Set<String> = []
         for host in expulsion.hosts where named.insert(host.name).inserted {
             session.notices.note(
-                "\(ForeignText.shown(host.name, limit: 80)) does not belong to the group \(group) any more")
+                "\(UntrustedText.shown(host.name, limit: 80)) does not belong to the group \(group) any more")
         }
         var revoked: Set<String> = []
         // Of those who go with it nobody has asked; anybody may have written that they were expelled.
         for host in expulsion.hosts
         where host.name == arguments[ClusterOption.host] && revoked.insert(host.user ?? host.name).inserted {
-            let name = ForeignText.shown(host.name, limit: 80)
+            let name = UntrustedText.shown(host.name, limit: 80)
             let revoke = EtcdCommands(group: group, prefix: prefix, hosts: [host.user ?? host.name]).revoke
             if let other = host.sharesUserWith {
                 session.notices.warning(
                     CredentialError(
                         .problemsFound,
                         "\(name) can still write in the cluster, as it was the same user there as "
-                            + "\(ForeignText.shown(other, limit: 80)), which stays",
+                            + "\(UntrustedText.shown(other, limit: 80)), which stays",
                         hint: "once that one has a certificate with another common name: \(revoke)"))
             } else if host.user == nil {
                 session.notices.note(
@@ -138,7 +139,7 @@ struct GroupsExpelCommand: Command {
                         + "away: \(revoke)")
             }
         }
-        if let error = expulsion.leftover {
+        if let error = expulsion.staleKeyringCopy {
             session.notices.warning("keys that open nothing new could not be taken out of the cluster: \(error)")
         }
     }
@@ -173,13 +174,13 @@ struct GroupsExpelCommand: Command {
 
     /// The command that refreshes an account later.
     private static func again(_ id: String, type: String?, _ group: KeychainGroup) -> String {
-        ShellQuote.line(
+        ShellQuoting.line(
             ["credmgr", "token"] + (type.map { ["--type", $0] } ?? [])
                 + ["--account", id, "--group", group.name, "--force-refresh"]) + " >/dev/null"
     }
 
     private func useless(
-        _ text: Message, _ account: Account, _ group: KeychainGroup, _ revokes: Bool
+        _ text: LocalizedMessage, _ account: Account, _ group: KeychainGroup, _ revokes: Bool
     ) -> CredentialError {
         CredentialError(.problemsFound, text, hint: Self.anew(account, group, revokes: revokes))
     }
@@ -192,11 +193,11 @@ struct GroupsExpelCommand: Command {
         } catch { return false }
     }
 
-    private func shown(_ account: Account) -> String { "\(ForeignText.shown(account.shownName)) (\(account.id))" }
+    private func shown(_ account: Account) -> String { "\(UntrustedText.shown(account.shownName)) (\(account.id))" }
 
     /// Ends a sign-in at the provider, where that can be asked to, and begins it anew.
-    static func anew(_ account: Account, _ group: KeychainGroup, revokes: Bool) -> Message {
-        let type = ShellQuote.word(account.type)
+    static func anew(_ account: Account, _ group: KeychainGroup, revokes: Bool) -> LocalizedMessage {
+        let type = ShellQuoting.word(account.type)
         guard revokes else {
             return
                 "the provider has no revocation, but its administrator may end all sessions of a user; to sign in anew: "

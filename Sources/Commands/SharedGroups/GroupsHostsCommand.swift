@@ -12,7 +12,7 @@ struct GroupsHostsCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         let group = try KeychainGroup(arguments[ClusterOption.group])
         let sharing = session.context.machine.sharing
         let hosts = try sharing.membership.hosts(of: group)
@@ -34,10 +34,10 @@ struct GroupsHostsCommand: Command {
                 session.notices.warning(
                     CredentialError(
                         .storeDamaged,
-                        "the record of the host \(ForeignText.shown(host.name, limit: 80)) is damaged",
-                        hint: Message(
-                            verbatim: ShellQuote.line(["credmgr", "groups", "expel", group.name, host.name]))))
-                table.add([ForeignText.shown(host.name, limit: 80), "", "damaged", ""])
+                        "the record of the host \(UntrustedText.shown(host.name, limit: 80)) is damaged",
+                        hint: LocalizedMessage(
+                            verbatim: ShellQuoting.line(["credmgr", "groups", "expel", group.name, host.name]))))
+                table.add([UntrustedText.shown(host.name, limit: 80), "", "damaged", ""])
                 continue
             }
             table.add([
@@ -51,10 +51,10 @@ struct GroupsHostsCommand: Command {
     }
 }
 
-extension GroupBackend {
+extension ClusterConfiguration {
     /// The settings that the hosts agree on.
-    var agreed: Message {
-        let takeOver: Message = takeOverSeconds.map { "\($0) s" } ?? "never"
+    var agreed: LocalizedMessage {
+        let takeOver: LocalizedMessage = takeOverSeconds.map { "\($0) s" } ?? "never"
         return "--cache-ttl \(cacheSeconds) s, --take-over \(takeOver)"
     }
 

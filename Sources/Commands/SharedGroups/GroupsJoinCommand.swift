@@ -22,13 +22,13 @@ struct GroupsJoinCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         let group = try KeychainGroup(arguments[ClusterOption.group])
         let stores = session.stores()
-        var backend = try GroupBackend(arguments, keyStore: try StoreChoice(session, stores).kind, session)
+        var backend = try ClusterConfiguration(arguments, keyStore: try StoreChoice(session, stores).kind, session)
         backend.groupFingerprint = try arguments[Self.groupFingerprint].map(Self.checked)
         let passphrase = try session.groupPassphrase(arguments)
-        let host: SharedHost
+        let host: GroupMember
         do throws(CredentialError) {
             host = try session.services(stores).groupMove.join(group, by: backend, passphrase: passphrase)
         } catch { throw backend.explained(error, of: group, session) }
@@ -53,7 +53,7 @@ extension GroupsJoinCommand {
     }
 }
 
-extension SharedHost {
+extension GroupMember {
     /// The host as `--json` shows it.
     var json: JSONObject {
         var object = JSONObject()

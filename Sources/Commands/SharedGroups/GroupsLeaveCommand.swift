@@ -19,7 +19,7 @@ struct GroupsLeaveCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         let group = try KeychainGroup(arguments[ClusterOption.group])
         let stores = session.stores()
         guard !arguments[Self.forget] || !arguments[Self.keep] else {
@@ -39,7 +39,7 @@ struct GroupsLeaveCommand: Command {
                     + "theirs until one of them says: credmgr groups expel \(group) \(host)")
         }
         guard let abandoned = departure.abandoned else { return }
-        let many: Message =
+        let many: LocalizedMessage =
             "\(abandoned.accounts, one: "\(abandoned.accounts) account", other: "\(abandoned.accounts) accounts")"
         session.notices.warning(
             "no host can open any more what the cluster still has of the group \(group) (\(many)); who has the group's passphrase "
@@ -47,7 +47,7 @@ struct GroupsLeaveCommand: Command {
     }
 
     private func forget(
-        _ group: KeychainGroup, _ session: Session, _ stores: any SecretStores
+        _ group: KeychainGroup, _ session: CommandSession, _ stores: any SecretStores
     ) throws(CredentialError) {
         let (host, lost) = try session.services(stores).groupMove.forget(group)
         session.notices.note(

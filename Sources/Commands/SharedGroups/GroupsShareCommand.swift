@@ -46,7 +46,7 @@ struct GroupsShareCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         let group = try KeychainGroup(arguments[ClusterOption.group])
         if arguments[Self.printCluster] { return try printCluster(group, session) }
         if arguments[Self.printSetup] { return try printSetup(group, session) }
@@ -60,15 +60,15 @@ struct GroupsShareCommand: Command {
         let stores = session.stores()
         let passphrase = try session.groupPassphrase(arguments)
         if let passphrase {
-            try NewPassphrase.check(
+            try PassphraseRules.check(
                 passphrase, "the group's passphrase",
-                hint: "use one of at least \(NewPassphrase.shortest) characters")
+                hint: "use one of at least \(PassphraseRules.shortest) characters")
         }
-        var backend = try GroupBackend(
+        var backend = try ClusterConfiguration(
             arguments, keyStore: try StoreChoice(session, stores).kind, session)
         if let seconds = arguments[Self.cacheTTL] { backend.cacheSeconds = seconds }
         backend.takeOverSeconds = arguments[Self.takeOver]?.time
-        let (host, count): (SharedHost, Int)
+        let (host, count): (GroupMember, Int)
         do throws(CredentialError) {
             (host, count) = try session.services(stores).groupMove.share(group, by: backend, passphrase: passphrase)
         } catch { throw backend.explained(error, of: group, session) }
@@ -78,7 +78,7 @@ struct GroupsShareCommand: Command {
         )
     }
 
-    private func change(_ group: KeychainGroup, _ session: Session) throws(CredentialError) {
+    private func change(_ group: KeychainGroup, _ session: CommandSession) throws(CredentialError) {
         let sharing = session.context.machine.sharing
         try sharing.membership.change(
             group, cacheSeconds: arguments[Self.cacheTTL], takeOverSeconds: arguments[Self.takeOver].map(\.time))
@@ -87,22 +87,22 @@ struct GroupsShareCommand: Command {
         session.notices.note("the hosts of the group \(group) agree: \(backend.agreed)")
     }
 
-    private func printSetup(_ group: KeychainGroup, _ session: Session) throws(CredentialError) {
-        try session.print(try etcdCommands(group, GroupBackend.isUser).setup)
+    private func printSetup(_ group: KeychainGroup, _ session: CommandSession) throws(CredentialError) {
+        try session.print(try etcdCommands(group, ClusterConfiguration.isUser).setup)
         session.notices.note(
             "a user is the common name of its host's certificate; 'etcdctl auth enable' turns users on where they are not"
         )
     }
 
-    private func printCluster(_ group: KeychainGroup, _ session: Session) throws(CredentialError) {
+    private func printCluster(_ group: KeychainGroup, _ session: CommandSession) throws(CredentialError) {
         // They stand in the text of a script.
-        let commands = try etcdCommands(group, Name.isValid)
+        let commands = try etcdCommands(group, Identifier.isValid)
         if let taken = commands.hosts.first(where: EtcdCommands.ownNames.contains) {
             throw CredentialError(
                 .usage, "'\(taken)' cannot be a host's name in a group", hint: "choose another with --name")
         }
         var endpoints: [EtcdEndpoint] = []
-        for address in try GroupBackend.addresses(arguments) {
+        for address in try ClusterConfiguration.addresses(arguments) {
             guard let endpoint = EtcdEndpoint(address), !endpoints.contains(where: { $0.host == endpoint.host })
             else {
                 throw CredentialError(
@@ -111,7 +111,7 @@ struct GroupsShareCommand: Command {
             }
             endpoints.append(endpoint)
         }
-        let name = try GroupBackend.hostName(arguments).lowercased()
+        let name = try ClusterConfiguration.hostName(arguments).lowercased()
         let own = endpoints.filter { endpoints.count == 1 || $0.host == name || $0.host.hasPrefix(name + ".") }
         guard own.count == 1 else {
             throw CredentialError(
@@ -128,12 +128,12 @@ struct GroupsShareCommand: Command {
         _ group: KeychainGroup, _ isValid: (String) -> Bool
     ) throws(CredentialError) -> EtcdCommands {
         EtcdCommands(
-            group: group, prefix: try GroupBackend.prefix(arguments),
-            hosts: try GroupBackend.hostNames(arguments, isValid))
+            group: group, prefix: try ClusterConfiguration.prefix(arguments),
+            hosts: try ClusterConfiguration.hostNames(arguments, isValid))
     }
 }
 
-extension TimeOrNever {
+extension DurationOrNever {
     /// The time; `nil` for never.
     fileprivate var time: Int64? {
         switch self {

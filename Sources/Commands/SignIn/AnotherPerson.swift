@@ -9,7 +9,7 @@ struct AnotherPerson {
     init(_ plan: SignInPlan) { self.plan = plan }
 
     /// Says if the provider cannot be asked to let the person choose: then its session in the browser decides who comes back.
-    func tellWhatIsSent(_ pending: JSONObject, at page: WebAddress, _ notices: Notices) {
+    func tellWhatIsSent(_ pending: JSONObject, at page: URI, _ notices: Notices) {
         guard plan.request.wantsAnother, plan.request.prompt == nil, pending[CodeFlow.ownPrompt] == nil else {
             return
         }
@@ -21,7 +21,7 @@ struct AnotherPerson {
     /// Says if the same user has come back, whose account was renewed.
     func tell(_ outcome: SignInService.Outcome, _ notices: Notices) {
         guard plan.wantsAnother, !plan.forceNew, !outcome.isNew else { return }
-        let user = ForeignText.shown(outcome.account.username ?? outcome.account.shownName)
+        let user = UntrustedText.shown(outcome.account.username ?? outcome.account.shownName)
         notices.warning(
             CredentialError(
                 .denied, "\(user) is already signed in to \(plan.request.type.name)",

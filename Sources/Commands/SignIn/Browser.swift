@@ -6,7 +6,7 @@ enum Browser {
     /// Opens an address.
     ///
     /// - Returns: whether it has started, and a file to be removed when the sign-in is over.
-    static func open(_ address: WebAddress, _ session: Session) -> (isOpened: Bool, file: (any PrivateFile)?) {
+    static func open(_ address: URI, _ session: CommandSession) -> (isOpened: Bool, file: (any PrivateFile)?) {
         do throws(CredentialError) {
             return (true, try browser(session).open(address))
         } catch {
@@ -16,7 +16,7 @@ enum Browser {
     }
 
     /// Shows what became of a sign-in that no terminal has been asked for.
-    static func show(title: Message, text: Message, _ session: Session) {
+    static func show(title: LocalizedMessage, text: LocalizedMessage, _ session: CommandSession) {
         do throws(CredentialError) {
             try browser(session).show(title: title, text: text)
         } catch {
@@ -24,7 +24,7 @@ enum Browser {
         }
     }
 
-    private static func browser(_ session: Session) -> SystemBrowser {
+    private static func browser(_ session: CommandSession) -> SystemBrowser {
         SystemBrowser(
             session.context.programs, environment: session.context.environment,
             configured: session.configuration.browser, translations: session.context.console.translations)

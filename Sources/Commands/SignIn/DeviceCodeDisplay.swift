@@ -2,21 +2,21 @@ import CredentialCore
 
 /// Shows the code of a device sign-in, and on a terminal a QR code of where to enter it.
 struct DeviceCodeDisplay: Sendable {
-    let session: Session
+    let session: CommandSession
 
     /// Shows a code.
     ///
     /// - Parameter complete: the address with the code in it (RFC 8628 §3.3.1); the QR code is of it, since a phone
     ///   that reads it has nothing to type then.
-    func show(_ userCode: String, at address: WebAddress, complete: WebAddress?) {
+    func show(_ userCode: String, at address: URI, complete: URI?) {
         session.notices.say("On any device, open \(address)")
-        session.notices.say("and enter the code  \(ForeignText.shown(userCode, limit: 64))")
+        session.notices.say("and enter the code  \(UntrustedText.shown(userCode, limit: 64))")
         if let complete { session.notices.say("or open  \(complete)") }
         showQRCode(of: complete ?? address)
     }
 
     /// A picture that cannot be shown is no loss: the address stands above it.
-    private func showQRCode(of address: WebAddress) {
+    private func showQRCode(of address: URI) {
         let console = session.context.console
         guard console.noticeIsTerminal, takesBlocks else { return }
         do throws(CredentialError) {
@@ -25,7 +25,7 @@ struct DeviceCodeDisplay: Sendable {
             let hasColour = ErrorRenderer.colourIsWanted(
                 isTerminal: true, environment: session.context.environment)
             for line in QRCodeText.lines(of: modules, hasColour: hasColour) {
-                session.notices.say(Message(verbatim: line))
+                session.notices.say(LocalizedMessage(verbatim: line))
             }
         } catch {
             session.notices.detail("no QR code: \(error)")

@@ -10,12 +10,12 @@ struct IssuerSignIn {
     private let scope: [String]
     /// The command line that has a client registered.
     private let registering: String
-    private let session: Session
+    private let session: CommandSession
 
     /// Takes the arguments of `login`; `nil` if they name no issuer.
     ///
     /// - Throws: ``ErrorCode/usage`` for what is no URL, or options that exclude each other.
-    init?(_ arguments: Arguments, _ session: Session) throws(CredentialError) {
+    init?(_ arguments: Arguments, _ session: CommandSession) throws(CredentialError) {
         guard let url = arguments[LoginCommand.issuer] else {
             if arguments[LoginCommand.clientID] != nil, arguments[LoginCommand.resource] == nil {
                 throw CredentialError(.usage, "--client-id goes with a URL or --resource")
@@ -40,24 +40,24 @@ struct IssuerSignIn {
             arguments[LoginCommand.register]
             ? .registered : arguments[LoginCommand.clientID].map { .id($0) } ?? .any
         name = try arguments[LoginCommand.name].map { (name) throws(CredentialError) in
-            try Name.checked(name, kind: .accountType)
+            try Identifier.checked(name, kind: .accountType)
         }
         scope = arguments[SharedOption.scope]
         registering = arguments.commandLine(
-            adding: [LoginCommand.register.spec.written], quoting: ShellQuote.word)
+            adding: [LoginCommand.register.spec.written], quoting: ShellQuoting.word)
     }
 
     /// Refuses what is no issuer. What is not shown may be a token, or a redirect URL with a code.
-    private static func check(_ url: String, _ session: Session) throws(CredentialError) {
+    private static func check(_ url: String, _ session: CommandSession) throws(CredentialError) {
         guard url.contains("://") else {
-            let word = StrayWord(url)
-            let hint: Message? =
+            let word = MisplacedArgument(url)
+            let hint: LocalizedMessage? =
                 word.hint(for: LoginCommand.spec, session.context)
-                ?? (word.isHost ? "credmgr login https://\(ForeignText.shown(url))" : nil)
-            let shown: String = hint == nil ? "" : " '\(ForeignText.shown(url, limit: 200))'"
+                ?? (word.isHost ? "credmgr login https://\(UntrustedText.shown(url))" : nil)
+            let shown: String = hint == nil ? "" : " '\(UntrustedText.shown(url, limit: 200))'"
             throw CredentialError(.usage, "unexpected argument\(shown)", hint: hint ?? "credmgr login --help")
         }
-        guard let address = WebAddress(url), address.isWeb, address.query == nil, address.fragment == nil else {
+        guard let address = URI(url), address.isWeb, address.query == nil, address.fragment == nil else {
             throw CredentialError(
                 .usage, "login takes the URL of an issuer, without a query",
                 hint: "to finish a sign-in with the address that the browser ended at: credmgr login --complete -")

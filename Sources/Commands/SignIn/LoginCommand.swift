@@ -86,7 +86,7 @@ struct LoginCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         if try InitCommand.isMeant(by: arguments, session) { return try InitCommand.guide(session) }
         if let issuer = try IssuerSignIn(arguments, session)?.issuerToAskAbout(arguments) {
             return try InitCommand.guide(session, name: arguments[Self.name], issuer: issuer)
@@ -115,7 +115,7 @@ struct LoginCommand: Command {
 
     // MARK: In one go
 
-    private func signIn(_ session: Session) throws(CredentialError) {
+    private func signIn(_ session: CommandSession) throws(CredentialError) {
         guard arguments[Self.ifNeeded] else { return try signIn(try SignInTarget(arguments, session), session) }
         var target = try SignInTarget.defined(arguments, session)
         if let target, try showWorking(target, session) { return }
@@ -138,14 +138,14 @@ struct LoginCommand: Command {
     /// Shows the account that makes the sign-in unnecessary.
     ///
     /// - Returns: whether there is one.
-    private func showWorking(_ target: SignInTarget, _ session: Session) throws(CredentialError) -> Bool {
+    private func showWorking(_ target: SignInTarget, _ session: CommandSession) throws(CredentialError) -> Bool {
         guard let account = try workingAccount(target, session, session.stores()) else { return false }
         try show(account, in: target.group, session)
         return true
     }
 
     /// Signs in, and saves the account, and the type of the target if that is not saved yet.
-    func signIn(_ target: SignInTarget, _ session: Session) throws(CredentialError) {
+    func signIn(_ target: SignInTarget, _ session: CommandSession) throws(CredentialError) {
         let stores = session.stores()
         let plan = try SignInPlan(arguments, target, session, stores)
         let clocks = ClockWatch()
@@ -158,7 +158,7 @@ struct LoginCommand: Command {
         do throws(CredentialError) {
             let services = session.services(stores)
             try plan.checkSecrets(services.adapterContext.clientSecrets)
-            let result = try services.signIn.withRoom(in: plan.group, of: plan.store.kind) {
+            let result = try services.signIn.withReservedSpace(in: plan.group, of: plan.store.kind) {
                 () throws(CredentialError) in try driver.run()
             }
             try target.save?()
@@ -180,7 +180,7 @@ struct LoginCommand: Command {
     ///
     /// - Throws: ``ErrorCode/ambiguousAccount`` where it is not clear which account is meant; the errors of the store.
     private func workingAccount(
-        _ target: SignInTarget, _ session: Session, _ stores: any SecretStores
+        _ target: SignInTarget, _ session: CommandSession, _ stores: any SecretStores
     ) throws(CredentialError) -> Account? {
         // The options require a new sign-in, whichever accounts exist.
         if arguments[Self.new] || arguments[Self.duplicate] || arguments[Self.acrValues] != nil
@@ -231,7 +231,7 @@ struct LoginCommand: Command {
     /// Whether a grant that the provider has refused in words of its own can be refreshed after all: that is tried before
     /// a browser opens.
     private func isRevived(
-        _ request: TokenService.Request, _ session: Session, _ stores: any SecretStores
+        _ request: TokenService.Request, _ session: CommandSession, _ stores: any SecretStores
     ) throws(CredentialError) -> Bool {
         var request = request
         request.forceRefresh = true
@@ -245,7 +245,7 @@ struct LoginCommand: Command {
 
     // MARK: In two halves
 
-    private func printURL(_ session: Session) throws(CredentialError) {
+    private func printURL(_ session: CommandSession) throws(CredentialError) {
         let stores = session.stores()
         let plan = try SignInPlan(arguments, try SignInTarget(arguments, session), session, stores)
         guard plan.request.flow == .code else {
@@ -273,7 +273,9 @@ struct LoginCommand: Command {
     /// Finishes a pending sign-in.
     ///
     /// - Returns: the outcome in one line.
-    private func complete(_ redirected: String, _ session: Session) throws(CredentialError) -> Message {
+    private func complete(_ redirected: String, _ session: CommandSession) throws(CredentialError)
+        -> LocalizedMessage
+    {
         let stores = session.stores()
         let services = session.services(stores)
         let clocks = ClockWatch()
@@ -281,7 +283,7 @@ struct LoginCommand: Command {
         let context = services.adapterContext.watched(by: clocks)
         // The room is in the group that keeps pending sign-ins, too: the group of a sign-in is known only after it
         // was taken, and it cannot be taken again.
-        let (signIn, step) = try services.signIn.withRoom(in: .standard) { () throws(CredentialError) in
+        let (signIn, step) = try services.signIn.withReservedSpace(in: .standard) { () throws(CredentialError) in
             let signIn = try PendingSignIns(session.context.machine, stores).take(
                 redirected, from: session.options.store, in: context)
             return (
@@ -304,7 +306,7 @@ struct LoginCommand: Command {
 
     /// Tells every process of the group what fails here.
     private func told<Value>(
-        _ plan: SignInPlan, _ session: Session, _ work: () throws(CredentialError) -> Value
+        _ plan: SignInPlan, _ session: CommandSession, _ work: () throws(CredentialError) -> Value
     ) throws(CredentialError) -> Value {
         do throws(CredentialError) { return try work() } catch {
             plan.tell(error, on: session.context.machine)
@@ -314,7 +316,7 @@ struct LoginCommand: Command {
 
     /// Keeps a sign-in pending that has a further page, and says what to do.
     private func goOn(
-        _ step: SignInStep, with signIn: PendingSignIn, _ session: Session, _ stores: any SecretStores
+        _ step: SignInStep, with signIn: PendingSignIn, _ session: CommandSession, _ stores: any SecretStores
     ) throws(CredentialError) -> CredentialError {
         guard case .interaction(.openURL(let address, let state), let pending) = step else {
             return CredentialError(
@@ -332,7 +334,7 @@ struct LoginCommand: Command {
             hint: "paste the address that the browser ends at there: credmgr login --complete -")
     }
 
-    private func line(_ session: Session) throws(CredentialError) -> String {
+    private func line(_ session: CommandSession) throws(CredentialError) -> String {
         guard let line = try session.context.console.readInputLine(), !line.isEmpty else {
             throw CredentialError(.usage, "no redirected URL on standard input")
         }
@@ -341,13 +343,15 @@ struct LoginCommand: Command {
 
     // MARK: The end
 
-    private func registration(_ plan: SignInPlan, _ session: Session) throws(CredentialError) -> Registration {
+    private func registration(_ plan: SignInPlan, _ session: CommandSession) throws(CredentialError)
+        -> ClientIdentity
+    {
         try TargetResolver(session).registration(of: plan.request.type)
     }
 
     /// Says and prints what became of a sign-in that is kept.
     private func tell(
-        _ outcome: SignInService.Outcome, _ result: SignInResult, _ plan: SignInPlan, _ session: Session
+        _ outcome: SignInService.Outcome, _ result: SignInResult, _ plan: SignInPlan, _ session: CommandSession
     ) throws(CredentialError) {
         let (request, store) = (plan.request, plan.store)
         if outcome.account.store == store.kind {
@@ -375,23 +379,23 @@ struct LoginCommand: Command {
         signedIn.tell(session, isDefault: index.defaultEntry(of: registration)?.id == outcome.account.id)
         try show(outcome.account, in: plan.group, session)
         if arguments[Self.showClaims] || request.type.showClaims, let idToken = result.tokens.grant.idToken {
-            for line in ClaimsPresentation.lines(of: try CompactToken(idToken.reveal()).claims) {
-                session.notices.say(Message(verbatim: line))
+            for line in ClaimsPresentation.lines(of: try CompactJWT(idToken.reveal()).claims) {
+                session.notices.say(LocalizedMessage(verbatim: line))
             }
         }
     }
 
     /// If there is more than one account, tells which one is used without a name, before a script finds out.
     private func tellChoice(
-        _ account: Account, of type: AccountType, among index: AccountIndex, _ registration: Registration,
-        _ group: KeychainGroup, _ session: Session
+        _ account: Account, of type: AccountType, among index: AccountIndex, _ registration: ClientIdentity,
+        _ group: KeychainGroup, _ session: CommandSession
     ) {
         let count = index.count(of: registration)
         let chosen = index.chosen(of: registration)
         // A new record may have come in the place of a damaged one, which was the default and still is.
         guard count > 1, chosen?.id != account.id else { return }
-        let shown: Message =
-            chosen.map { "; the default stays \(ForeignText.shown($0.shownName))" }
+        let shown: LocalizedMessage =
+            chosen.map { "; the default stays \(UntrustedText.shown($0.shownName))" }
             ?? " and no default"
         session.notices.note(
             "account type \(type.name) has \(count) accounts\(shown); to make this one it: "
@@ -399,33 +403,33 @@ struct LoginCommand: Command {
     }
 
     /// Says if a clock is wrong, whether or not the sign-in succeeds: tokens are judged by it.
-    private func tell(_ clocks: ClockWatch, _ session: Session) {
+    private func tell(_ clocks: ClockWatch, _ session: CommandSession) {
         if let warning = clocks.warning { session.notices.warning(warning) }
     }
 
     /// Prints who is signed in.
     private func show(
-        _ account: Account, in group: KeychainGroup, _ session: Session
+        _ account: Account, in group: KeychainGroup, _ session: CommandSession
     ) throws(CredentialError) {
         guard arguments.wantsJSON else {
-            return try session.print("\(account.id)\t\(ForeignText.shown(account.shownName))\n")
+            return try session.print("\(account.id)\t\(UntrustedText.shown(account.shownName))\n")
         }
         let isDefault = DefaultAccounts.contain(account, try session.context.records.index(of: group, .none))
         try session.print(AccountPresentation(account, group: group, isDefault: isDefault).json)
     }
 
     /// The browser's session may be somebody else's than was asked for.
-    private func warnOfAnother(_ result: SignInResult, _ session: Session) {
+    private func warnOfAnother(_ result: SignInResult, _ session: CommandSession) {
         guard let hint = arguments[Self.loginHint], !result.isOf(hint) else { return }
         session.notices.warning(
-            "\(ForeignText.shown(result.identity.shownName)) has signed in, "
-                + "not \(ForeignText.shown(hint)) of --login-hint")
+            "\(UntrustedText.shown(result.identity.shownName)) has signed in, "
+                + "not \(UntrustedText.shown(hint)) of --login-hint")
     }
 
     /// The error with the hint that begins this sign-in again, where an adapter could name the type only.
     private func named(_ error: CredentialError, _ plan: SignInPlan) -> CredentialError {
-        let ofAdapter = LoginCommandLine(type: plan.request.type.name)
-        let withPolicy = LoginCommandLine(type: plan.request.type.name, policy: plan.request.policy)
+        let ofAdapter = LoginHint(type: plan.request.type.name)
+        let withPolicy = LoginHint(type: plan.request.type.name, policy: plan.request.policy)
         guard error.hint == ofAdapter.description || error.hint == withPolicy.description else { return error }
         var error = error
         error.advice = plan.command.hint

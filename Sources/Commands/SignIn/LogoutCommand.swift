@@ -29,7 +29,7 @@ struct LogoutCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         var failures: [CredentialError] = []
         let targets = try targets(session, &failures)
         let stores = session.stores()
@@ -42,7 +42,7 @@ struct LogoutCommand: Command {
                 failures.append(
                     CredentialError(
                         error.code,
-                        "\(account.id) (\(ForeignText.shown(account.shownName))) was not forgotten: \(error)",
+                        "\(account.id) (\(UntrustedText.shown(account.shownName))) was not forgotten: \(error)",
                         hint: error.advice, details: error.details))
             }
         }
@@ -50,7 +50,7 @@ struct LogoutCommand: Command {
     }
 
     private func forget(
-        _ account: Account, in group: KeychainGroup, _ session: Session, _ stores: any SecretStores
+        _ account: Account, in group: KeychainGroup, _ session: CommandSession, _ stores: any SecretStores
     ) throws(CredentialError) {
         let type = try definition(of: account, in: group, session)
         let policy = try type.flatMap { (type) throws(CredentialError) -> String? in
@@ -58,7 +58,7 @@ struct LogoutCommand: Command {
             return try session.context.adapters.adapter(of: type).policy(name, of: type)
         }
         if let policy, arguments[Self.all], !account.policies.contains(policy) { return }
-        var endSession: [WebAddress] = []
+        var endSession: [URI] = []
         do throws(CredentialError) {
             try session.services(stores).signOut.forget(account, policy: policy, in: group) {
                 (grants) throws(CredentialError) in
@@ -73,23 +73,23 @@ struct LogoutCommand: Command {
             throw error
         }
         session.notices.note(
-            policy.map { "forgot \(account.id) (\(ForeignText.shown(account.shownName))), policy \($0)" }
-                ?? "forgot \(account.id) (\(ForeignText.shown(account.shownName)))")
+            policy.map { "forgot \(account.id) (\(UntrustedText.shown(account.shownName))), policy \($0)" }
+                ?? "forgot \(account.id) (\(UntrustedText.shown(account.shownName)))")
         for address in endSession { openInBrowser(address, session) }
     }
 
     /// Has the user confirm `--all`, by `--yes` or on a terminal.
     ///
     /// - Throws: ``ErrorCode/usage`` if nobody can be asked; ``ErrorCode/cancelled`` for a no.
-    private func confirm(_ count: Int, of type: AccountType?, _ session: Session) throws(CredentialError) {
+    private func confirm(_ count: Int, of type: AccountType?, _ session: CommandSession) throws(CredentialError) {
         guard !arguments[Self.yes], count > 0 || !session.mayAsk else { return }
         guard session.mayAsk else {
             throw CredentialError(
                 .usage, "--all forgets every account; it needs --yes",
-                hint: Message(
-                    verbatim: arguments.commandLine(adding: [Self.yes.spec.written], quoting: ShellQuote.word)))
+                hint: LocalizedMessage(
+                    verbatim: arguments.commandLine(adding: [Self.yes.spec.written], quoting: ShellQuoting.word)))
         }
-        let accounts: Message = "\(count, one: "\(count) account", other: "\(count) accounts")"
+        let accounts: LocalizedMessage = "\(count, one: "\(count) account", other: "\(count) accounts")"
         let answer = try session.context.console.ask(
             type.map { "Forget \(accounts) of \($0.name)? [y/N] " } ?? "Forget \(accounts)? [y/N] ", isSecret: false
         ).reveal()
@@ -99,7 +99,7 @@ struct LogoutCommand: Command {
     }
 
     private func targets(
-        _ session: Session, _ failures: inout [CredentialError]
+        _ session: CommandSession, _ failures: inout [CredentialError]
     ) throws(CredentialError) -> [(group: KeychainGroup, account: Account)] {
         let resolver = TargetResolver(session)
         if arguments[Self.all] {
@@ -130,7 +130,7 @@ struct LogoutCommand: Command {
 
     /// The type of an account. If no definition has the type any more, the account can still be forgotten here.
     private func definition(
-        of account: Account, in group: KeychainGroup, _ session: Session
+        of account: Account, in group: KeychainGroup, _ session: CommandSession
     ) throws(CredentialError) -> AccountType? {
         do throws(CredentialError) {
             return try TargetResolver(session).type(named: account.type)
@@ -149,11 +149,11 @@ struct LogoutCommand: Command {
 
     /// The pages that end the provider's session in the browser.
     private func pages(
-        _ grants: [(policy: String, grant: RevocableGrant)], _ type: AccountType, _ session: Session,
+        _ grants: [(policy: String, grant: RevocationRequest)], _ type: AccountType, _ session: CommandSession,
         _ stores: any SecretStores
-    ) throws(CredentialError) -> [WebAddress] {
+    ) throws(CredentialError) -> [URI] {
         let adapter = try session.context.adapters.adapter(of: type)
-        var pages: [WebAddress] = []
+        var pages: [URI] = []
         // One page ends the browser's session, however many sign-ins of a policy there were.
         for (policy, grant) in Dictionary(grants.map { ($0.policy, $0.grant) }, uniquingKeysWith: { $1 })
             .sorted(by: { $0.key < $1.key })
@@ -172,8 +172,8 @@ struct LogoutCommand: Command {
     /// Revokes a grant. One that cannot be revoked is kept, because it is the only copy of what the provider still
     /// honours; with `--force` it is forgotten all the same.
     private func revoke(
-        _ grant: RevocableGrant, _ type: AccountType, _ account: Account, _ group: KeychainGroup,
-        _ session: Session,
+        _ grant: RevocationRequest, _ type: AccountType, _ account: Account, _ group: KeychainGroup,
+        _ session: CommandSession,
         _ stores: any SecretStores
     ) throws(CredentialError) {
         do throws(CredentialError) {
@@ -198,19 +198,19 @@ struct LogoutCommand: Command {
     }
 
     /// The command that forgets an account whatever its provider says.
-    private func forcing(_ account: Account, in group: KeychainGroup) -> Message {
+    private func forcing(_ account: Account, in group: KeychainGroup) -> LocalizedMessage {
         var words = ["credmgr", "logout", "--account", account.id, "--group", group.name]
         if let policy = arguments[SharedOption.policy] { words += ["--policy", policy] }
         words.append("--revoke")
         if arguments[Self.browser] { words.append("--browser") }
         words.append("--force")
-        return Message(verbatim: ShellQuote.line(words))
+        return LocalizedMessage(verbatim: ShellQuoting.line(words))
     }
 
-    private func openInBrowser(_ address: WebAddress, _ session: Session) {
+    private func openInBrowser(_ address: URI, _ session: CommandSession) {
         // Without the id token: whoever reads the terminal need not have it. The provider may then ask who is meant.
-        let fields = (FormCoding.decode(address.query ?? "") ?? []).filter { $0.name != "id_token_hint" }
-        let shown = address.replacing(path: address.path, query: FormCoding.encode(fields))
+        let fields = (FormURLEncoding.decode(address.query ?? "") ?? []).filter { $0.name != "id_token_hint" }
+        let shown = address.replacing(path: address.path, query: FormURLEncoding.encode(fields))
         session.notices.say("Open this address to end the session in the browser:")
         session.notices.say("  \(shown)")
         // The browser may take its time: what is left of the file goes with the next one.

@@ -17,12 +17,12 @@ final class MissingResponseHints: Sendable {
     private struct State {
         var isTold = false
         /// Lines for the thread that owns the terminal.
-        var queue: [Message] = []
+        var queue: [LocalizedMessage] = []
     }
 
-    private let lines: [Message]
+    private let lines: [LocalizedMessage]
     private let state = Mutex(State())
-    private let ended = Handover<Void, Never>()
+    private let ended = OneShot<Void, Never>()
     private let notices: Notices
     /// Whether another thread paints the terminal, and shows them itself.
     private let isQueued: Bool
@@ -33,7 +33,8 @@ final class MissingResponseHints: Sendable {
     ///   - probe: asks the authorization endpoint.
     ///   - isQueued: whether they are taken by ``queued()`` instead of written.
     init(
-        _ lines: [Message], probe: AuthorizationProbe?, _ notices: Notices, isQueued: Bool, times: Times = Times()
+        _ lines: [LocalizedMessage], probe: AuthorizationProbe?, _ notices: Notices, isQueued: Bool,
+        times: Times = Times()
     ) throws(CredentialError) {
         (self.lines, self.notices, self.isQueued) = (lines, notices, isQueued)
         try DeadlineThread.start { [self] in
@@ -46,13 +47,13 @@ final class MissingResponseHints: Sendable {
     /// The reasons for a sign-in of a plan.
     ///
     /// - Parameter isDefined: whether the type is saved.
-    static func lines(_ plan: SignInPlan, isDefined: Bool = true) -> [Message] {
+    static func lines(_ plan: SignInPlan, isDefined: Bool = true) -> [LocalizedMessage] {
         let type = plan.request.type
-        let client = ForeignText.shown(type.clientID)
-        let register: Message =
-            "Does the page show an error? Register \(ForeignText.shown(plan.request.redirectURI)) for client \(client) at the provider."
+        let client = UntrustedText.shown(type.clientID)
+        let register: LocalizedMessage =
+            "Does the page show an error? Register \(UntrustedText.shown(plan.request.redirectURI)) for client \(client) at the provider."
         guard isDefined else { return [register] }
-        return [register, "To see the definition: credmgr types show \(ShellQuote.word(type.name))"]
+        return [register, "To see the definition: credmgr types show \(ShellQuoting.word(type.name))"]
     }
 
     private func tell() {
@@ -67,7 +68,7 @@ final class MissingResponseHints: Sendable {
     }
 
     /// Takes the lines that the thread that owns the terminal has to show.
-    func queued() -> [Message] {
+    func queued() -> [LocalizedMessage] {
         state.withLock { state in
             defer { state.queue = [] }
             return state.queue

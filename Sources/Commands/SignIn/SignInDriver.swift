@@ -6,19 +6,19 @@ import Synchronization
 
 /// Drives the interactions that an adapter asks for: opens the browser, listens, shows codes, asks.
 struct SignInDriver: Sendable {
-    let session: Session
+    let session: CommandSession
     let plan: SignInPlan
     let adapterContext: AdapterContext
     /// Whether the browser is opened.
     let opensBrowser: Bool
     /// Whether the type is saved, so that commands may name it.
     private let isDefined: Bool
-    private let surroundings: SignInSurroundings
+    private let surroundings: SignInEnvironment
     /// Whether a person was asked for anything: from then on it is an attempt to sign in.
     private(set) var hasAsked = false
     private var receiver: (any RedirectReceiver)?
     private var page: (any PrivateFile)?
-    private var notice: (any WaitingNotice)?
+    private var notice: (any ProgressItem)?
 
     /// How long a person may take in the browser, in seconds, when `--timeout` says nothing.
     private static let patience = 300
@@ -27,14 +27,14 @@ struct SignInDriver: Sendable {
 
     /// Describes a sign-in.
     init(
-        session: Session, plan: SignInPlan, adapterContext: AdapterContext, opensBrowser: Bool,
+        session: CommandSession, plan: SignInPlan, adapterContext: AdapterContext, opensBrowser: Bool,
         isDefined: Bool = true
     ) {
         self.isDefined = isDefined
         self.session = session
         self.plan = plan
         self.adapterContext = adapterContext
-        surroundings = SignInSurroundings(session)
+        surroundings = SignInEnvironment(session)
         self.opensBrowser = opensBrowser && !surroundings.isRemote
     }
 
@@ -53,7 +53,7 @@ struct SignInDriver: Sendable {
                 shownCode = code
                 notice?.end()
                 notice = session.notices.waiting.begin { [clock = session.context.clock] in
-                    "the code to be entered, \(SignInSurroundings.minutes(expires.seconds(since: clock.now))) left"
+                    "the code to be entered, \(SignInEnvironment.minutes(expires.seconds(since: clock.now))) left"
                 }
             }
             let isFirst = !hasAsked
@@ -78,7 +78,7 @@ struct SignInDriver: Sendable {
         if surroundings.isRemote, plan.isFlowOpen, let begun = onAnotherDevice() { return begun }
         let maySubstitute = opensBrowser && surroundings.hasScreen
         if request.flow == .code,
-            let redirect = ListeningPlace.address(for: plan, maySubstitute: maySubstitute, in: adapterContext)
+            let redirect = LoopbackRedirect.address(for: plan, maySubstitute: maySubstitute, in: adapterContext)
         {
             let opened = try listen(at: redirect)
             request.redirectURI = opened.redirectURI
@@ -100,7 +100,7 @@ struct SignInDriver: Sendable {
     }
 
     /// Tells the browser what became of the redirect that it has brought.
-    func show(title: Message, text: Message = "") { receiver?.show(title: title, text: text) }
+    func show(title: LocalizedMessage, text: LocalizedMessage = "") { receiver?.show(title: title, text: text) }
 
     /// Stops listening, and removes what was made for the browser.
     mutating func end() {
@@ -116,11 +116,11 @@ struct SignInDriver: Sendable {
         page = nil
     }
 
-    private func listen(at redirect: WebAddress) throws(CredentialError) -> any RedirectReceiver {
+    private func listen(at redirect: URI) throws(CredentialError) -> any RedirectReceiver {
         let (notices, file, halves) = (session.notices, session.context.configurationFile, twoHalves)
         return try session.context.redirects.listen(at: redirect, for: session.configuration.redirectPeers) {
             owner in
-            let (who, word): (Message, String) =
+            let (who, word): (LocalizedMessage, String) =
                 owner.map { ("a program of another user (uid \($0))", "uid:\($0)") }
                 ?? ("a program whose user cannot be known", "any")
             notices.warning(
@@ -131,7 +131,7 @@ struct SignInDriver: Sendable {
     }
 
     private mutating func perform(
-        _ interaction: Interaction, _ type: AccountType, isFirst: Bool, before deadline: Instant?
+        _ interaction: Interaction, _ type: AccountType, isFirst: Bool, before deadline: Timestamp?
     ) throws(CredentialError) -> InteractionReply {
         switch interaction {
         case .openURL(let address, let state):
@@ -172,14 +172,14 @@ struct SignInDriver: Sendable {
     // MARK: Browser
 
     /// Opens a page, and shows its address.
-    private mutating func present(_ address: WebAddress, isFirst: Bool) {
+    private mutating func present(_ address: URI, isFirst: Bool) {
         var isOpened = false
         if opensBrowser { (isOpened, page) = Browser.open(address, session) }
         session.notices.say(Self.invitation(isFirst: isFirst, isOpened: isOpened))
         session.notices.say("  \(address)")
     }
 
-    private static func invitation(isFirst: Bool, isOpened: Bool) -> Message {
+    private static func invitation(isFirst: Bool, isOpened: Bool) -> LocalizedMessage {
         switch (isFirst, isOpened) {
         case (true, true): "The sign-in opens in the browser. If nothing shows there, open this address:"
         case (false, true):
@@ -190,7 +190,7 @@ struct SignInDriver: Sendable {
     }
 
     /// Asks the authorization endpoint once, beside a browser that was opened here.
-    private func probe(_ page: WebAddress, _ receiver: any RedirectReceiver) -> AuthorizationProbe? {
+    private func probe(_ page: URI, _ receiver: any RedirectReceiver) -> AuthorizationProbe? {
         guard opensBrowser else { return nil }
         return AuthorizationProbe(page, of: plan.adapter, redirectURI: receiver.redirectURI, in: adapterContext)
     }
@@ -249,7 +249,7 @@ struct SignInDriver: Sendable {
 
     /// Explains a listener without a browser, and how a browser on another machine reaches it.
     private func explainListening(_ receiver: any RedirectReceiver) {
-        guard let port = WebAddress(receiver.redirectURI)?.port else { return }
+        guard let port = URI(receiver.redirectURI)?.port else { return }
         session.notices.say(
             "Its answer is waited for on port \(port) of this machine, for \(seconds) s. "
                 + "With a browser on another machine, run this there first:")
@@ -262,7 +262,7 @@ struct SignInDriver: Sendable {
 
     /// A private scheme (RFC 8252 §7.1) needs no pasting where the desktop brings it back.
     private func noteHandler(_ type: AccountType) {
-        guard let redirect = type.redirectURI.flatMap(WebAddress.init), !redirect.isWeb, redirect.scheme != "urn"
+        guard let redirect = type.redirectURI.flatMap(URI.init), !redirect.isWeb, redirect.scheme != "urn"
         else { return }
         session.notices.note(
             "with a handler for it nothing has to be pasted: xdg-mime default credmgr-redirect.desktop "
@@ -283,7 +283,7 @@ struct SignInDriver: Sendable {
         guard let line = try console.readInputLine(), !line.isEmpty else {
             throw CredentialError(
                 .signInRequired, "no redirected address on standard input",
-                hint: Message(verbatim: twoHalves))
+                hint: LocalizedMessage(verbatim: twoHalves))
         }
         return line
     }
@@ -294,7 +294,7 @@ struct SignInDriver: Sendable {
     // MARK: Question
 
     /// Returns the user's input, or one line of standard input if that is no terminal.
-    private func ask(_ prompt: Message, isSecret: Bool) throws(CredentialError) -> Secret {
+    private func ask(_ prompt: LocalizedMessage, isSecret: Bool) throws(CredentialError) -> Secret {
         // The space at the end of a prompt is lost when it is made safe to show.
         if session.mayAsk { return try console.ask("\(prompt) ", isSecret: isSecret) }
         guard let line = try console.readInputLine(), !line.isEmpty else {

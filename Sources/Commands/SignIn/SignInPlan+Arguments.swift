@@ -8,7 +8,7 @@ extension SignInPlan {
     /// - Throws: ``ErrorCode/usage``, ``ErrorCode/configuration``, ``ErrorCode/noSuchAccount``; the errors of the
     ///   store.
     init(
-        _ arguments: Arguments, _ target: SignInTarget, _ session: Session, _ stores: any SecretStores
+        _ arguments: Arguments, _ target: SignInTarget, _ session: CommandSession, _ stores: any SecretStores
     ) throws(CredentialError) {
         var type = try Self.type(arguments, target, session)
         let flow = arguments[LoginCommand.flow] ?? type.signInFlow
@@ -44,7 +44,7 @@ extension SignInPlan {
         let store = try Self.openStore(arguments, target, session, stores)
         self.init(
             adapter: adapter, request: request, group: target.group, store: store,
-            person: target.account.map(ExpectedPerson.init), parameters: parameters,
+            person: target.account.map(ExpectedIdentity.init), parameters: parameters,
             forceNew: arguments[LoginCommand.duplicate], wantsAnother: arguments[LoginCommand.new],
             replaces: arguments[LoginCommand.replace],
             isFlowOpen: arguments[LoginCommand.flow] == nil && type.flow == nil && parameters.isEmpty
@@ -54,7 +54,7 @@ extension SignInPlan {
 
     /// The store of the sign-in, which is found out to be open before a person signs in for nothing.
     private static func openStore(
-        _ arguments: Arguments, _ target: SignInTarget, _ session: Session, _ stores: any SecretStores
+        _ arguments: Arguments, _ target: SignInTarget, _ session: CommandSession, _ stores: any SecretStores
     ) throws(CredentialError) -> StoreChoice {
         do throws(CredentialError) {
             let store = try session.services(stores).storeOfSignIn(for: target.account) {
@@ -68,20 +68,20 @@ extension SignInPlan {
             guard error.code == .storeLocked, target.account == nil, session.options.store == nil else {
                 throw error
             }
-            var error = error, login = LoginCommandLine(type: target.type.name)
+            var error = error, login = LoginHint(type: target.type.name)
             login.group = target.group == target.type.keychainGroup ? nil : target.group
             login.more = "--store file"
-            error.furtherHints.append("to keep the sign-in in the encrypted file: \(login)")
+            error.additionalHints.append("to keep the sign-in in the encrypted file: \(login)")
             throw error
         }
     }
 
     /// The type of the target, as its API has it now.
     private static func type(
-        _ arguments: Arguments, _ target: SignInTarget, _ session: Session
+        _ arguments: Arguments, _ target: SignInTarget, _ session: CommandSession
     ) throws(CredentialError) -> AccountType {
         if target.isNewType { return target.type }
-        let type = try ResourceTypes(session.definitions).current(
+        let type = try ResourceTypeDiscovery(session.definitions).current(
             target.type, for: arguments[LoginCommand.resource], clientID: arguments[LoginCommand.clientID])
         guard let account = target.account, type != target.type,
             try TargetResolver(session).registration(of: type) != account.registration
@@ -89,7 +89,7 @@ extension SignInPlan {
         throw CredentialError(
             .signInRequired,
             "the API has moved to another authorization server, which \(account.id) is not an account of",
-            hint: LoginCommandLine(type: type.name, group: type.keychainGroup == target.group ? nil : target.group)
+            hint: LoginHint(type: type.name, group: type.keychainGroup == target.group ? nil : target.group)
                 .hint)
     }
 
@@ -104,27 +104,27 @@ extension SignInPlan {
         ).parameters.sorted { $0.key < $1.key }
         for (name, value) in arguments[LoginCommand.param] + demanded.map({ (name: $0.key, value: $0.value) }) {
             guard parameters.updateValue(value, forKey: name) == nil else {
-                throw CredentialError(.usage, "--param sets '\(ForeignText.shown(name, limit: 60))' twice")
+                throw CredentialError(.usage, "--param sets '\(UntrustedText.shown(name, limit: 60))' twice")
             }
         }
         guard parameters.isEmpty || flow == .code else {
             throw CredentialError(
                 .usage, "--param is for the page in the browser, which --flow \(flow.rawValue) has not")
         }
-        try ReservedNames.check(signIn: parameters)
+        try ReservedParameters.check(signIn: parameters)
         return parameters
     }
 
     /// The resource indicator: the type's own where it is for the resource asked for.
     private static func resource(_ arguments: Arguments, for type: AccountType) -> String? {
-        guard let text = arguments[LoginCommand.resource], let address = WebAddress(text),
-            !ResourceTypes.covers(type, address)
+        guard let text = arguments[LoginCommand.resource], let address = URI(text),
+            !ResourceTypeDiscovery.covers(type, address)
         else { return type.resource }
         return text
     }
 
     private static func addPassword(
-        to request: inout SignInRequest, _ arguments: Arguments, _ session: Session
+        to request: inout SignInRequest, _ arguments: Arguments, _ session: CommandSession
     ) throws(CredentialError) {
         guard let username = arguments[LoginCommand.username] ?? request.loginHint else {
             throw CredentialError(.usage, "the password flow needs --username")
@@ -134,7 +134,7 @@ extension SignInPlan {
             request.password = try session.secret(from: file, what: "password", option: "password-file")
         } else if session.mayAsk {
             request.password = try session.context.console.ask(
-                "Password of \(ForeignText.shown(username)): ", isSecret: true)
+                "Password of \(UntrustedText.shown(username)): ", isSecret: true)
         } else if let line = try session.context.console.readInputLine(), !line.isEmpty {
             request.password = Secret(line)
         } else {

@@ -27,7 +27,7 @@ struct SignInTarget {
     ///
     /// - Throws: ``ErrorCode/usage`` where no type is named and several can be meant; ``ErrorCode/unknownType``,
     ///   ``ErrorCode/noSuchAccount``, ``ErrorCode/ambiguousAccount``, ``ErrorCode/configuration``.
-    init(_ arguments: Arguments, _ session: Session) throws(CredentialError) {
+    init(_ arguments: Arguments, _ session: CommandSession) throws(CredentialError) {
         let resolver = TargetResolver(session)
         if let name = arguments[LoginCommand.account] {
             guard !arguments[LoginCommand.new], !arguments[LoginCommand.duplicate],
@@ -52,7 +52,7 @@ struct SignInTarget {
             return
         }
         if let resource = arguments[LoginCommand.resource] {
-            (type, isNewType) = try ResourceTypes(session.definitions).type(
+            (type, isNewType) = try ResourceTypeDiscovery(session.definitions).type(
                 for: resource, named: arguments[SharedOption.type], clientID: arguments[LoginCommand.clientID])
             group = resolver.group(of: type)
             return
@@ -70,10 +70,12 @@ struct SignInTarget {
     /// yet.
     ///
     /// - Throws: as ``init(_:_:)``.
-    static func defined(_ arguments: Arguments, _ session: Session) throws(CredentialError) -> SignInTarget? {
+    static func defined(_ arguments: Arguments, _ session: CommandSession) throws(CredentialError) -> SignInTarget?
+    {
         if let issuer = try IssuerSignIn(arguments, session), try issuer.defined().isEmpty { return nil }
         if let resource = arguments[LoginCommand.resource],
-            try ResourceTypes(session.definitions).defined(for: resource, named: arguments[SharedOption.type])
+            try ResourceTypeDiscovery(session.definitions).defined(
+                for: resource, named: arguments[SharedOption.type])
                 == nil
         {
             return nil
@@ -82,7 +84,7 @@ struct SignInTarget {
     }
 
     /// The type that is meant where none is named.
-    private static func onlyType(_ session: Session) throws(CredentialError) -> String {
+    private static func onlyType(_ session: CommandSession) throws(CredentialError) -> String {
         let entries = try session.catalog.entries().filter { entry in
             // One that cannot be read says itself what is wrong with it.
             guard let group = session.options.group, case .success(let type) = entry.type else { return true }

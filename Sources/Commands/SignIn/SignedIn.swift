@@ -15,9 +15,9 @@ struct SignedIn {
     /// Says it.
     ///
     /// - Parameter isDefault: whether a command without a name takes this account.
-    func tell(_ session: Session, isDefault: Bool) {
+    func tell(_ session: CommandSession, isDefault: Bool) {
         let now = session.context.clock.now
-        let user = ForeignText.shown(account.username ?? account.shownName)
+        let user = UntrustedText.shown(account.username ?? account.shownName)
         session.notices.outcome(
             "Signed in as \(user) to \(plan.request.type.name); stored in the \(account.store.shownName); \(duration(now))"
         )
@@ -26,7 +26,7 @@ struct SignedIn {
     }
 
     /// How long the sign-in lasts, as far as that is known.
-    private func duration(_ now: Instant) -> Message {
+    private func duration(_ now: Timestamp) -> LocalizedMessage {
         let grant = result.tokens.grant
         if grant.isRefreshable {
             guard let end = grant.refreshExpiresAt else { return "it renews itself" }
@@ -37,13 +37,13 @@ struct SignedIn {
     }
 
     /// The command that prints a token of this account.
-    private func next(_ isDefault: Bool) -> Message {
+    private func next(_ isDefault: Bool) -> LocalizedMessage {
         let type = plan.request.type
         var words = isDefault ? ["--type", type.name] : ["--account", account.id]
         if !isDefault, account.type != type.name { words += ["--type", type.name] }
         if !isOfDefaultPolicy { words += ["--policy", plan.request.policy] }
         if plan.group != type.keychainGroup { words += ["--group", plan.group.name] }
-        return "credmgr token \(ShellQuote.line(words))"
+        return "credmgr token \(ShellQuoting.line(words))"
     }
 
     /// Whether a command without a policy means that of this sign-in.
@@ -53,7 +53,7 @@ struct SignedIn {
     }
 
     /// Warns if there is no refresh token, as the sign-in then ends with its token, and another like it ends as soon.
-    private func warn(_ notices: Notices, _ now: Instant) {
+    private func warn(_ notices: Notices, _ now: Timestamp) {
         // A policy that resets a password gives none, and another one's sign-in goes on.
         guard result.tokens.endWithToken, isOfDefaultPolicy || account.endsWithToken else { return }
         let type = plan.request.type
@@ -61,7 +61,7 @@ struct SignedIn {
             type, scope: plan.adapter.effectiveScope(type.scope, of: type),
             asked: plan.adapter.effectiveScope(plan.request.scope, of: type))
         let end = result.tokens.accessToken.map { RelativeTime.until($0.expiresAt, now: now) }
-        let login = LoginCommandLine(for: account, in: plan.group, as: type, policy: plan.request.policy)
+        let login = LoginHint(for: account, in: plan.group, as: type, policy: plan.request.policy)
         notices.warning(
             CredentialError(
                 .signInRequired,

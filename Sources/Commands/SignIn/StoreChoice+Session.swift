@@ -4,13 +4,13 @@ extension StoreChoice {
     /// The store named by option, environment or configuration, else the one to be had.
     ///
     /// - Throws: as ``AccountServices/storeOfNewAccounts(_:)``.
-    init(_ session: Session, _ stores: any SecretStores) throws(CredentialError) {
+    init(_ session: CommandSession, _ stores: any SecretStores) throws(CredentialError) {
         self = try session.services(stores).storeOfNewAccounts(
             session.options.store ?? (session.options.namesStore ? nil : session.configuration.store))
     }
 
     /// Says where something was kept, if that is not the place to expect.
-    func tell(_ what: Message, _ session: Session) {
+    func tell(_ what: LocalizedMessage, _ session: CommandSession) {
         if let reason {
             session.notices.note("\(what) is kept in the encrypted file: \(reason)")
         }

@@ -2,6 +2,6 @@ import CommandLine
 import CredentialCore
 
 /// `credmgr store`: holds the commands about stores.
-enum StoreCommands: DescribedCommand {
+enum StoreCommands: CommandDescriptor {
     static let spec = CommandSpec(["store"], role: .namespace, "where secrets are kept")
 }

@@ -12,7 +12,7 @@ struct StoreLockCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         let stores = session.stores(mayPrompt: false)
         // The cached tokens are removed under any settings: an earlier call may have kept some.
         session.context.tokenCache.removeTokens()

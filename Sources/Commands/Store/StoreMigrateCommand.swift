@@ -21,7 +21,7 @@ struct StoreMigrateCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         guard let target = arguments[Self.destination] else {
             throw CredentialError(.usage, "--to is missing", hint: "use --to secret-service or --to file")
         }
@@ -56,7 +56,7 @@ struct StoreMigrateCommand: Command {
 
     /// The accounts of a group that stores of this machine have; those of a shared group stay in its cluster.
     private static func accounts(
-        of group: KeychainGroup, _ session: Session, damaged: (String, CredentialError) -> Void
+        of group: KeychainGroup, _ session: CommandSession, damaged: (String, CredentialError) -> Void
     ) throws(CredentialError) -> [Account] {
         do throws(CredentialError) {
             if try session.context.machine.sharing.isShared(group) {
@@ -72,7 +72,7 @@ struct StoreMigrateCommand: Command {
 
     /// Says what would be moved; reads everything that would have to be read.
     private func rehearse(
-        _ target: StoreKind, _ groups: [KeychainGroup], _ stores: any SecretStores, _ session: Session
+        _ target: StoreKind, _ groups: [KeychainGroup], _ stores: any SecretStores, _ session: CommandSession
     ) throws(CredentialError) {
         let repository = session.services(stores).repository
         var damage: CredentialError?
@@ -111,7 +111,7 @@ struct StoreMigrateCommand: Command {
     }
 
     private func tell(
-        _ outcome: StoreMigration.Outcome, _ account: Account, _ target: StoreKind, _ session: Session
+        _ outcome: StoreMigration.Outcome, _ account: Account, _ target: StoreKind, _ session: CommandSession
     ) throws(CredentialError) {
         switch outcome {
         case .moved: try session.print("moved\t\(line(account))\n")
@@ -127,7 +127,7 @@ struct StoreMigrateCommand: Command {
     }
 
     private func line(_ account: Account) -> String {
-        "\(account.id)\t\(ForeignText.shown(account.shownName))"
+        "\(account.id)\t\(UntrustedText.shown(account.shownName))"
     }
 
     /// The secrets of types that are in the other store. A store that is not there has none to offer.
@@ -143,7 +143,7 @@ struct StoreMigrateCommand: Command {
         }
     }
 
-    private func tellPending(_ target: StoreKind, _ stores: any SecretStores, _ session: Session) {
+    private func tellPending(_ target: StoreKind, _ stores: any SecretStores, _ session: CommandSession) {
         // Nothing depends on the answer but a note.
         let pending = (try? stores.store(target.other).items(of: .standard, kind: .pendingSignIn)) ?? []
         guard !pending.isEmpty else { return }

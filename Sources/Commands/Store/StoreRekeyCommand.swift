@@ -29,7 +29,7 @@ struct StoreRekeyCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         let stores = session.stores()
         let groups = try StoreGroups.withFile(session, stores)
         let chosen = groups.isEmpty ? [session.options.group ?? .standard] : groups
@@ -56,7 +56,7 @@ struct StoreRekeyCommand: Command {
                 "the encrypted file of group \(group) is opened by \(key.opener), and by nothing else")
         }
         if case .passphrase = key {
-            let opener: Message =
+            let opener: LocalizedMessage =
                 if let giver = session.context.machine.passphrase.giver {
                     "\(giver) has to give the new passphrase from now on"
                 } else {
@@ -76,7 +76,7 @@ struct StoreRekeyCommand: Command {
     /// Has what stands in the clusters of shared groups sealed in the present form.
     ///
     /// - Throws: the code of the first error, once every group had its turn. The key of the files is replaced by then.
-    private func sealShared(_ session: Session) throws(CredentialError) {
+    private func sealShared(_ session: CommandSession) throws(CredentialError) {
         let sharing = session.context.machine.sharing
         var failure: CredentialError?
         for group in try StoreGroups.withTypes(session) {
@@ -100,7 +100,7 @@ struct StoreRekeyCommand: Command {
 
     /// The opener of a file when this began.
     private struct Former {
-        let opener: Message
+        let opener: LocalizedMessage
         /// The name of the key that seals.
         let key: String?
     }
@@ -124,13 +124,13 @@ struct StoreRekeyCommand: Command {
     /// - Returns: the error, with what opens that one.
     private func failed(
         _ error: CredentialError, at group: KeychainGroup, _ opener: KeyReplacement.Opener,
-        _ others: [KeychainGroup], _ before: [KeychainGroup: Former], _ session: Session
+        _ others: [KeychainGroup], _ before: [KeychainGroup: Former], _ session: CommandSession
     ) -> CredentialError {
         for other in others {
             guard let former = before[other] else { continue }
             session.notices.note("the encrypted file of group \(other) is opened by \(former.opener)")
         }
-        let text: Message
+        let text: LocalizedMessage
         switch opener {
         case .before:
             guard let former = before[group] else { return error }
@@ -142,7 +142,7 @@ struct StoreRekeyCommand: Command {
                     "\(error); nothing has changed: the encrypted file of group \(group) is opened by \(former.opener)"
             }
         case .new:
-            let new: Message = arguments[Self.keyFile] ? "its key file" : "the new passphrase"
+            let new: LocalizedMessage = arguments[Self.keyFile] ? "its key file" : "the new passphrase"
             text =
                 "\(error); the encrypted file of group \(group) is opened by \(new) already, and keeps the key before for what could not be sealed again"
         case .unknown:
@@ -153,12 +153,12 @@ struct StoreRekeyCommand: Command {
     }
 
     /// Whether a file has another key than when this began, which is told without opening it.
-    private func isReplaced(_ former: Former, _ group: KeychainGroup, _ session: Session) -> Bool {
+    private func isReplaced(_ former: Former, _ group: KeychainGroup, _ session: CommandSession) -> Bool {
         let now = try? session.stores().vault().currentKey(of: group)
         return now != nil && now != former.key
     }
 
-    private func key(_ session: Session) throws(CredentialError) -> StoreKey {
+    private func key(_ session: CommandSession) throws(CredentialError) -> StoreKey {
         if arguments[Self.keyFile] {
             guard arguments[Self.passphraseFile] == nil else {
                 throw CredentialError(.usage, "--key-file and --passphrase-file exclude each other")
@@ -175,9 +175,9 @@ struct StoreRekeyCommand: Command {
             var words = ["credmgr", "store", "rekey"]
             if let group = session.options.group { words += ["--group", group.name] }
             if let path = arguments[Self.passphraseFile], path != "-" { words += ["--passphrase-file", path] }
-            try NewPassphrase.check(
+            try PassphraseRules.check(
                 passphrase, "the new passphrase",
-                hint: Message(verbatim: ShellQuote.line(words + ["--weak-passphrase"])))
+                hint: LocalizedMessage(verbatim: ShellQuoting.line(words + ["--weak-passphrase"])))
         }
         return .passphrase(passphrase)
     }
@@ -185,5 +185,7 @@ struct StoreRekeyCommand: Command {
 
 extension StoreKey {
     /// The kind of key that opens a store.
-    fileprivate var opener: Message { if case .keyFile = self { "its key file" } else { "the new passphrase" } }
+    fileprivate var opener: LocalizedMessage {
+        if case .keyFile = self { "its key file" } else { "the new passphrase" }
+    }
 }

@@ -14,7 +14,7 @@ struct StoreStatusCommand: Command {
     /// Whether secrets can be had, and why not.
     private struct Condition {
         var state = StoreState.usable
-        var reason: Message?
+        var reason: LocalizedMessage?
 
         /// The first fault counts.
         mutating func note(_ error: CredentialError) {
@@ -36,19 +36,19 @@ struct StoreStatusCommand: Command {
     private struct GroupRow {
         let group: KeychainGroup
         /// `nil` where even that cannot be read.
-        var protection: StoreProtection?
+        var protection: ProtectionSummary?
         var condition = Condition()
     }
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         let stores = session.stores(mayPrompt: false)
         var rows: [Row] = []
-        var registries: [(group: KeychainGroup, registry: AccountRegistry)] = []
+        var registries: [(group: KeychainGroup, registry: AccountList)] = []
         let sharing = session.context.machine.sharing
         for group in try session.groups() {
             // A group of which nobody can tell is told of with the clusters.
             guard (try? sharing.isShared(group)) == false else { continue }
-            var registry = AccountRegistry()
+            var registry = AccountList()
             do throws(CredentialError) {
                 registry = try session.context.records.registry(of: group) {
                     session.notices.warning("account \($0) of group \(group) is left out: \($1)")
@@ -63,13 +63,13 @@ struct StoreStatusCommand: Command {
         if arguments.wantsJSON { return try session.print(.array(rows.map(json))) }
         for row in rows {
             let kind = row.kind.rawValue
-            var lines: [Message] = [
+            var lines: [LocalizedMessage] = [
                 row.condition.reason.map { "\(kind): \(row.condition.state.text) (\($0))" }
                     ?? "\(kind): \(row.condition.state.text)",
                 "  accounts: \(row.accounts)",
             ]
             for one in row.groups {
-                let state: Message? = one.condition.state == .usable ? nil : one.condition.state.text
+                let state: LocalizedMessage? = one.condition.state == .usable ? nil : one.condition.state.text
                 guard let protection = one.protection else {
                     lines.append("  group \(one.group): \(state ?? "")")
                     continue
@@ -85,7 +85,7 @@ struct StoreStatusCommand: Command {
     }
 
     /// Returns the status of the clusters of shared groups; `nil` if no group is shared.
-    private func sharedRow(_ session: Session) throws(CredentialError) -> Row? {
+    private func sharedRow(_ session: CommandSession) throws(CredentialError) -> Row? {
         var row = Row(kind: .etcd, accounts: 0)
         for group in try session.groups() {
             var one = GroupRow(group: group)
@@ -103,8 +103,8 @@ struct StoreStatusCommand: Command {
         return row.groups.isEmpty ? nil : row
     }
 
-    private static func protection(of backend: GroupBackend) -> StoreProtection {
-        StoreProtection(
+    private static func protection(of backend: ClusterConfiguration) -> ProtectionSummary {
+        ProtectionSummary(
             summary:
                 "in the cluster at \(backend.endpoints.joined(separator: ", ")), under a key that its hosts have, "
                 + "this one's in the \(backend.keyStore.shownName)",
@@ -113,7 +113,7 @@ struct StoreStatusCommand: Command {
     }
 
     private func row(
-        _ kind: StoreKind, _ registries: [(group: KeychainGroup, registry: AccountRegistry)],
+        _ kind: StoreKind, _ registries: [(group: KeychainGroup, registry: AccountList)],
         _ stores: any SecretStores
     ) -> Row {
         let accounts = registries.lazy.map { $0.registry.accounts.count { $0.store == kind } }.reduce(0, +)
@@ -175,7 +175,7 @@ enum StoreState: String {
             }
     }
 
-    var text: Message {
+    var text: LocalizedMessage {
         switch self {
         case .usable: "usable"
         case .locked: "locked"

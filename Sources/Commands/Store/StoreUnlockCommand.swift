@@ -18,7 +18,7 @@ struct StoreUnlockCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         let stores = session.stores()
         var isKeyringAsked = false
         var hasAny = false
@@ -36,7 +36,7 @@ struct StoreUnlockCommand: Command {
 
     /// Unlocks the store that a first sign-in would use, where nothing is kept yet: that one refuses a `login` while it is
     /// locked.
-    private func unlockFirst(_ session: Session, _ stores: any SecretStores) throws(CredentialError) {
+    private func unlockFirst(_ session: CommandSession, _ stores: any SecretStores) throws(CredentialError) {
         let wished = session.options.store ?? (session.options.namesStore ? nil : session.configuration.store)
         guard wished != .file, wished != .etcd else { return tellNothing(session) }
         do throws(CredentialError) {
@@ -48,13 +48,13 @@ struct StoreUnlockCommand: Command {
         }
     }
 
-    private func tellNothing(_ session: Session) {
+    private func tellNothing(_ session: CommandSession) {
         session.notices.note("no secrets are kept yet; there is nothing to unlock")
     }
 
     /// Unlocks a store, and says so.
     private func unlock(
-        _ group: KeychainGroup, in store: any SecretStore, _ session: Session
+        _ group: KeychainGroup, in store: any SecretStore, _ session: CommandSession
     ) throws(CredentialError) {
         let seconds = arguments[Self.duration] ?? Self.usualSeconds
         let wasLockable = try unlock(group, in: store, seconds: seconds)
@@ -63,7 +63,7 @@ struct StoreUnlockCommand: Command {
         case (.secretService, _): session.notices.note("the keyring is unlocked")
         case (.file, true):
             session.notices.note(
-                "the encrypted file of group \(group) is unlocked for \(TimeSpan.shown(seconds))")
+                "the encrypted file of group \(group) is unlocked for \(DurationText.shown(seconds))")
         case (.file, false):
             session.notices.note(
                 "the encrypted file of group \(group) is opened by its key file; there is nothing to unlock")
@@ -91,7 +91,7 @@ struct StoreUnlockCommand: Command {
 
     /// The store named by option; else those with accounts or secrets of the group.
     private func kinds(
-        of group: KeychainGroup, _ session: Session, _ stores: any SecretStores
+        of group: KeychainGroup, _ session: CommandSession, _ stores: any SecretStores
     ) throws(CredentialError) -> [StoreKind] {
         let hasFile = try stores.store(.file).protection(of: group) != nil
         if let kind = session.options.store { return kind == .file && !hasFile ? [] : [kind] }

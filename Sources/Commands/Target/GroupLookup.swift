@@ -14,10 +14,10 @@ struct GroupLookup: Sendable {
     /// Finds the groups to search for the account that is wished for.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
-    init(_ session: Session, for wish: AccountSelection.Wish?) throws(CredentialError) {
+    init(_ session: CommandSession, for query: AccountSelection.AccountQuery?) throws(CredentialError) {
         named = session.namedGroup
         // An id is one account's in all groups; whoever names a group on the command line means that one all the same.
-        let isAnyGroups = session.options.group == nil && wish?.isLikeID == true
+        let isAnyGroups = session.options.group == nil && query?.isLikeID == true
         if let named, !isAnyGroups {
             (lots, last) = ([], [named])
             return
@@ -28,25 +28,25 @@ struct GroupLookup: Sendable {
     }
 
     /// Returns the groups that were searched, for messages; `nil` for every group.
-    func place(of groups: [KeychainGroup]) -> Message? {
+    func place(of groups: [KeychainGroup]) -> LocalizedMessage? {
         if groups == [named] || groups == [.standard] && lots.first == groups { return "group \(groups[0])" }
         return nil
     }
 }
 
 /// Whether the types that accounts were signed in under see them still. Each definition is read once.
-final class TypeSight: Sendable {
+final class TypeMembership: Sendable {
     private struct View: Hashable {
         let type: String
-        let registration: Registration
+        let registration: ClientIdentity
         let group: KeychainGroup
     }
 
-    private let session: Session
+    private let session: CommandSession
     private let resolver: TargetResolver
     private let known = Mutex<[View: Bool]>([:])
 
-    init(_ session: Session, _ resolver: TargetResolver) {
+    init(_ session: CommandSession, _ resolver: TargetResolver) {
         self.session = session
         self.resolver = resolver
     }

@@ -40,10 +40,10 @@ package struct TargetOptions: Sendable {
 
 /// Finds types, groups and accounts (docs/choosing-accounts.md).
 package struct TargetResolver: Sendable {
-    let session: Session
+    let session: CommandSession
 
     /// Makes a resolver.
-    package init(_ session: Session) { self.session = session }
+    package init(_ session: CommandSession) { self.session = session }
 
     /// The type named by option, environment or rule; `nil` when none is.
     package func typeName(_ options: TargetOptions) throws(CredentialError) -> String? {
@@ -52,7 +52,7 @@ package struct TargetResolver: Sendable {
     }
 
     /// The rule that names the type, where neither option nor environment does.
-    func ruleOfType(_ options: TargetOptions) throws(CredentialError) -> AccountRule? {
+    func ruleOfType(_ options: TargetOptions) throws(CredentialError) -> SelectionRule? {
         guard try namedType(options) == nil, let rule = rules(options).first, rule.type != nil else { return nil }
         return rule
     }
@@ -60,7 +60,7 @@ package struct TargetResolver: Sendable {
     /// The type named by option or environment; `nil` when none is.
     func namedType(_ options: TargetOptions) throws(CredentialError) -> String? {
         let name = options.type ?? GlobalOptions.set("CREDMGR_TYPE", session.context.environment)
-        return try name.map { (name) throws(CredentialError) in try Name.checked(name, kind: .accountType) }
+        return try name.map { (name) throws(CredentialError) in try Identifier.checked(name, kind: .accountType) }
     }
 
     /// A type's definition, checked by its adapter.
@@ -71,7 +71,7 @@ package struct TargetResolver: Sendable {
     }
 
     /// The definition of the type that a rule names; what is wrong with it is told with where the rule stands.
-    private func type(named name: String, by rule: AccountRule) throws(CredentialError) -> AccountType {
+    private func type(named name: String, by rule: SelectionRule) throws(CredentialError) -> AccountType {
         do throws(CredentialError) { return try type(named: name) } catch {
             guard let place = session.rulePlace(rule) else { throw error }
             throw CredentialError(
@@ -83,8 +83,8 @@ package struct TargetResolver: Sendable {
     package func group(of type: AccountType) -> KeychainGroup { session.options.group ?? type.keychainGroup }
 
     /// Returns the registration that a type's accounts belong to.
-    package func registration(of type: AccountType) throws(CredentialError) -> Registration {
-        try Registration(of: type, session.context.adapters)
+    package func registration(of type: AccountType) throws(CredentialError) -> ClientIdentity {
+        try ClientIdentity(of: type, session.context.adapters)
     }
 
     /// The account meant, and its type.
@@ -101,37 +101,37 @@ package struct TargetResolver: Sendable {
 
     /// The account of `type` that is meant.
     package func target(ofType type: AccountType, _ options: TargetOptions) throws(CredentialError) -> Target {
-        try target(ofType: type, wish: try wish(options, rule(options, for: type)))
+        try target(ofType: type, query: try query(options, rule(options, for: type)))
     }
 
     /// The account of `type` that a name is meant for.
-    func target(ofType type: AccountType, wish: AccountSelection.Wish?) throws(CredentialError) -> Target {
-        try target(ofType: type, in: group(of: type), wish: wish, isKnown: true)
+    func target(ofType type: AccountType, query: AccountSelection.AccountQuery?) throws(CredentialError) -> Target {
+        try target(ofType: type, in: group(of: type), query: query, isKnown: true)
     }
 
     private func target(
-        ofType type: AccountType, in group: KeychainGroup, wish: AccountSelection.Wish?, isKnown: Bool
+        ofType type: AccountType, in group: KeychainGroup, query: AccountSelection.AccountQuery?, isKnown: Bool
     ) throws(CredentialError) -> Target {
         let selection = try choose(
             among: AccountSelection.Candidates(
                 in: [group], of: try registration(of: type), type: type.name,
                 place: "account type \(type.name) in group \(group)",
-                login: LoginCommandLine(type: type.name, group: group == type.keychainGroup ? nil : group)
+                login: LoginHint(type: type.name, group: group == type.keychainGroup ? nil : group)
                     .hint,
                 use: { Self.use($0, of: type, in: group) }),
-            wish: wish)
+            query: query)
         return Target(
             group: group, type: type, account: selection.account, rule: selection.rule, isOfKnownType: isKnown)
     }
 
     /// The account that is meant where no type is named, by `rule` if there is one.
-    func target(_ options: TargetOptions, _ rule: AccountRule?) throws(CredentialError) -> Target {
-        let wish = wish(options, rule)
-        let lookup = try GroupLookup(session, for: wish)
+    func target(_ options: TargetOptions, _ rule: SelectionRule?) throws(CredentialError) -> Target {
+        let query = query(options, rule)
+        let lookup = try GroupLookup(session, for: query)
         // Only one type can be meant, and it may have a default.
-        if wish == nil, let target = try target(ofOnlyTypeIn: lookup) { return target }
-        let sight = TypeSight(session, self)
-        let selection = try choose(by: lookup, wish: wish) { [session] groups, asSeen in
+        if query == nil, let target = try target(ofOnlyTypeIn: lookup) { return target }
+        let sight = TypeMembership(session, self)
+        let selection = try choose(by: lookup, query: query) { [session] groups, asSeen in
             AccountSelection.Candidates(
                 in: groups, asSeen: asSeen, place: lookup.place(of: groups) ?? "any type",
                 login: session.loginHint(), objection: { sight.objection(to: $0, in: $1) })
@@ -144,71 +144,73 @@ package struct TargetResolver: Sendable {
     /// Chooses where no type is named: by what this machine has seen first, and by what clusters say only in the group of
     /// theirs that has the account, or where nobody is found.
     func choose(
-        by lookup: GroupLookup, wish: AccountSelection.Wish?,
+        by lookup: GroupLookup, query: AccountSelection.AccountQuery?,
         among candidates: ([KeychainGroup], _ asSeen: Bool) -> AccountSelection.Candidates
     ) throws(CredentialError) -> AccountSelection {
         for groups in lookup.lots {
-            if wish == nil { try lookFirst(into: groups) }
+            if query == nil { try lookFirst(into: groups) }
             do throws(CredentialError) {
-                let found = try chooseAsSeen(in: groups, wish: wish, among: candidates(groups, true))
+                let found = try chooseAsSeen(in: groups, query: query, among: candidates(groups, true))
                 guard try session.context.machine.sharing.isShared(found.group) else { return found }
-                return try choose(among: candidates([found.group], false), wish: wish)
+                return try choose(among: candidates([found.group], false), query: query)
             } catch {
                 // An account that has left a shared group since it was seen there may be in another group.
                 guard error.code == .noSuchAccount else { throw error }
             }
         }
-        return try choose(among: candidates(lookup.last, false), wish: wish)
+        return try choose(among: candidates(lookup.last, false), query: query)
     }
 
     /// Chooses by what this machine has seen; where several fit, one may have left the shared group that it was
     /// seen in, so that the clusters are asked before they are called several. The accounts of a cluster that does
     /// not answer stay as they were seen.
     private func chooseAsSeen(
-        in groups: [KeychainGroup], wish: AccountSelection.Wish?, among candidates: AccountSelection.Candidates
+        in groups: [KeychainGroup], query: AccountSelection.AccountQuery?,
+        among candidates: AccountSelection.Candidates
     ) throws(CredentialError) -> AccountSelection {
         do throws(CredentialError) {
-            return try AccountSelection.choose(among: candidates, wish: wish, session.context.records)
+            return try AccountSelection.choose(among: candidates, query: query, session.context.records)
         } catch {
             guard error.code == .ambiguousAccount else { throw error }
             let sharing = session.context.machine.sharing
             let isNews = groups.map { (try? sharing.catchUp($0, unlessWithin: 0)) == true }.contains(true)
             guard isNews else { throw error }
         }
-        return try AccountSelection.choose(among: candidates, wish: wish, session.context.records)
+        return try AccountSelection.choose(among: candidates, query: query, session.context.records)
     }
 
     /// Chooses; where nobody is found, a first sign-in that its store has not taken may wait to be taken up.
     func choose(
-        among candidates: AccountSelection.Candidates, wish: AccountSelection.Wish?
+        among candidates: AccountSelection.Candidates, query: AccountSelection.AccountQuery?
     ) throws(CredentialError) -> AccountSelection {
         let records = session.context.records
         do throws(CredentialError) {
-            return try AccountSelection.choose(among: candidates, wish: wish, records)
+            return try AccountSelection.choose(among: candidates, query: query, records)
         } catch {
             guard error.code == .noSuchAccount else { throw error }
             let accounts = session.services(session.stores())
             let isNewsThere = candidates.groups.map { accounts.takeUpSignIns(in: $0) }.contains(true)
             guard isNewsThere else {
-                try tellWaiting(candidates, wish, accounts)
+                try tellWaiting(candidates, query, accounts)
                 // If a cluster could not be asked, it is unknown whether the account exists.
                 throw candidates.groups.lazy.compactMap(session.context.machine.sharing.recentFailure).first
                     ?? error
             }
         }
-        return try AccountSelection.choose(among: candidates, wish: wish, records)
+        return try AccountSelection.choose(among: candidates, query: query, records)
     }
 
     /// One that nobody has taken yet is no account, and not none either.
     ///
     /// - Throws: ``ErrorCode/storeUnavailable`` where it is the one that is meant.
     private func tellWaiting(
-        _ candidates: AccountSelection.Candidates, _ wish: AccountSelection.Wish?, _ accounts: AccountServices
+        _ candidates: AccountSelection.Candidates, _ query: AccountSelection.AccountQuery?,
+        _ accounts: AccountServices
     ) throws(CredentialError) {
         for group in candidates.groups {
             for account in try accounts.repository.accountsWaiting(in: group) {
                 guard candidates.registration.map({ $0 == account.registration }) ?? true,
-                    wish.map({ AccountSelection.fits($0.name, account) }) ?? true
+                    query.map({ AccountSelection.fits($0.name, account) }) ?? true
                 else { continue }
                 throw CredentialError(
                     .storeUnavailable, account.signInWaits,
@@ -219,7 +221,7 @@ package struct TargetResolver: Sendable {
 
     /// The command that makes an account the default of a type.
     static func use(_ id: String, of type: AccountType, in group: KeychainGroup) -> String {
-        ShellQuote.line(
+        ShellQuoting.line(
             ["credmgr", "use", id, "--type", type.name]
                 + (group == type.keychainGroup ? [] : ["--group", group.name]))
     }
@@ -227,7 +229,7 @@ package struct TargetResolver: Sendable {
     /// The account of the type that every account was signed in under, if it is one, where the accounts are looked for; not while
     /// nobody knows of which one a record is that cannot be read.
     private func target(ofOnlyTypeIn lookup: GroupLookup) throws(CredentialError) -> Target? {
-        let sight = TypeSight(session, self), records = session.context.records
+        let sight = TypeMembership(session, self), records = session.context.records
         for (groups, asSeen) in lookup.lots.map({ ($0, true) }) + [(lookup.last, false)] {
             if asSeen { try lookFirst(into: groups) }
             var found: (group: KeychainGroup, type: String)?
@@ -244,9 +246,9 @@ package struct TargetResolver: Sendable {
             }
             guard let (group, type) = found else { continue }
             do throws(CredentialError) {
-                return try target(ofType: try self.type(named: type), in: group, wish: nil, isKnown: false)
+                return try target(ofType: try self.type(named: type), in: group, query: nil, isKnown: false)
             } catch {
-                // As in ``choose(by:wish:among:)``.
+                // As in ``choose(by:query:among:)``.
                 guard error.code == .noSuchAccount, asSeen,
                     try session.context.machine.sharing.isShared(group)
                 else { throw error }
@@ -265,21 +267,21 @@ package struct TargetResolver: Sendable {
             do throws(CredentialError) {
                 try session.context.machine.sharing.catchUp(group, unlessWithin: .max)
             } catch {
-                if error.leavesCopies { throw error }
+                if error.allowsLocalCopy { throw error }
             }
         }
     }
 
-    private func wish(_ options: TargetOptions, _ rule: AccountRule?) -> AccountSelection.Wish? {
-        if let name = options.account { return AccountSelection.Wish(name, rule: .option) }
+    private func query(_ options: TargetOptions, _ rule: SelectionRule?) -> AccountSelection.AccountQuery? {
+        if let name = options.account { return AccountSelection.AccountQuery(name, rule: .option) }
         if let name = GlobalOptions.set("CREDMGR_ACCOUNT", session.context.environment) {
-            return AccountSelection.Wish(name, rule: .environment)
+            return AccountSelection.AccountQuery(name, rule: .environment)
         }
-        return rule?.account.map { AccountSelection.Wish($0, rule: .configuration) }
+        return rule?.account.map { AccountSelection.AccountQuery($0, rule: .configuration) }
     }
 
     /// The rules of `config.json` that fit the folder and the server, in their order.
-    func rules(_ options: TargetOptions) -> [AccountRule] {
+    func rules(_ options: TargetOptions) -> [SelectionRule] {
         rulesOfFolder.filter { rule in
             guard let place = rule.place else { return true }
             return options.destination.map { place.match($0) == .yes } ?? false
@@ -287,16 +289,18 @@ package struct TargetResolver: Sendable {
     }
 
     /// The authority on where tokens may go.
-    var authority: OriginAuthority { OriginAuthority(rules: rulesOfFolder, on: session.context.machine) }
+    var authority: TokenDestinationPolicy {
+        TokenDestinationPolicy(rules: rulesOfFolder, on: session.context.machine)
+    }
 
-    private var rulesOfFolder: [AccountRule] {
+    private var rulesOfFolder: [SelectionRule] {
         session.configuration.rules.filter { rule in
             session.context.workingDirectories.contains { rule.fits(workingDirectory: $0, home: home) }
         }
     }
 
     /// The first rule that fits and is about accounts that `type` sees: that of another registration says nothing here.
-    func rule(_ options: TargetOptions, for type: AccountType) throws(CredentialError) -> AccountRule? {
+    func rule(_ options: TargetOptions, for type: AccountType) throws(CredentialError) -> SelectionRule? {
         let registration = try registration(of: type)
         return rules(options).first { rule in
             guard let name = rule.type, name != type.name else { return true }
@@ -310,9 +314,9 @@ package struct TargetResolver: Sendable {
 
 /// Finds an account by a name that the user gave.
 struct AccountFinder: Sendable {
-    private let session: Session
+    private let session: CommandSession
 
-    init(_ session: Session) { self.session = session }
+    init(_ session: CommandSession) { self.session = session }
 
     /// The one account that `name` fits.
     ///
@@ -327,24 +331,24 @@ struct AccountFinder: Sendable {
         if let typeName {
             let resolver = TargetResolver(session)
             let target = try resolver.target(
-                ofType: try resolver.type(named: typeName), wish: wish(name, in: command, type: typeName))
+                ofType: try resolver.type(named: typeName), query: query(name, in: command, type: typeName))
             return (target.group, target.account)
         }
         let selection = try selection(name, in: command)
         return (selection.group, selection.account)
     }
 
-    private func wish(
+    private func query(
         _ name: String, in command: (before: [String], after: [String])?, type: String? = nil
-    ) -> AccountSelection.Wish {
-        guard let command else { return AccountSelection.Wish(name, rule: .option) }
+    ) -> AccountSelection.AccountQuery {
+        guard let command else { return AccountSelection.AccountQuery(name, rule: .option) }
         var options: [String] = []
         if let type { options += ["--type", type] }
         if let group = session.options.group { options += ["--group", group.name] }
         var before = ["credmgr"] + command.before, after = command.after
         if after.first == "--" { before += options } else { after += options }
-        return AccountSelection.Wish(name, rule: .option) { [before, after] id in
-            ShellQuote.line(before + [id] + after)
+        return AccountSelection.AccountQuery(name, rule: .option) { [before, after] id in
+            ShellQuoting.line(before + [id] + after)
         }
     }
 
@@ -354,9 +358,9 @@ struct AccountFinder: Sendable {
     func selection(
         _ name: String, in command: (before: [String], after: [String])? = nil
     ) throws(CredentialError) -> AccountSelection {
-        let wish = wish(name, in: command)
-        let lookup = try GroupLookup(session, for: wish)
-        return try TargetResolver(session).choose(by: lookup, wish: wish) { groups, asSeen in
+        let query = query(name, in: command)
+        let lookup = try GroupLookup(session, for: query)
+        return try TargetResolver(session).choose(by: lookup, query: query) { groups, asSeen in
             AccountSelection.Candidates(
                 in: groups, asSeen: asSeen, place: lookup.place(of: groups) ?? "any group",
                 login: session.loginHint())

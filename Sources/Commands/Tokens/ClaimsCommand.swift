@@ -29,7 +29,7 @@ struct ClaimsCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         let query = TokenQuery(arguments, configuration: session.configuration)
         let target = try TargetResolver(session).target(query.target)
         guard !arguments[Self.accessToken] || !arguments[Self.replyFields] else {
@@ -46,22 +46,24 @@ struct ClaimsCommand: Command {
     }
 
     private func idTokenClaims(
-        _ query: TokenQuery, _ target: Target, _ session: Session
+        _ query: TokenQuery, _ target: Target, _ session: CommandSession
     ) throws(CredentialError) -> JSONObject {
         guard query.scope.isEmpty, query.resource == nil, query.audience == nil else {
             throw CredentialError(.usage, "--scope, --resource and --audience go with --access-token")
         }
         let grant = try grant(query, target, session)
-        guard !arguments[Self.replyFields] else { return GrantState.fields(in: grant.adapterState) }
+        guard !arguments[Self.replyFields] else { return GrantMetadata.fields(in: grant.adapterState) }
         guard let idToken = grant.idToken else {
             throw CredentialError(
                 .unsupported, "account \(target.account.id) has no id token",
                 hint: "the type's scope needs 'openid'")
         }
-        return try CompactToken(idToken.reveal()).claims
+        return try CompactJWT(idToken.reveal()).claims
     }
 
-    private func grant(_ query: TokenQuery, _ target: Target, _ session: Session) throws(CredentialError) -> Grant {
+    private func grant(_ query: TokenQuery, _ target: Target, _ session: CommandSession) throws(CredentialError)
+        -> Grant
+    {
         let policy = try session.context.adapters.adapter(of: target.type).policy(query.policy, of: target.type)
         let repository = session.services(session.stores()).repository
         guard let set = try repository.read(target.account, in: target.group, isLocked: false),
@@ -70,7 +72,7 @@ struct ClaimsCommand: Command {
             throw CredentialError(
                 .signInRequired,
                 "account \(target.account.id) has no sign-in\(policy.isEmpty ? "" : " for policy \(policy)")",
-                hint: LoginCommandLine(for: target.account, in: target.group, as: target.type, policy: policy)
+                hint: LoginHint(for: target.account, in: target.group, as: target.type, policy: policy)
                     .hint)
         }
         grant.idToken = set.idToken(of: policy)
@@ -78,9 +80,9 @@ struct ClaimsCommand: Command {
     }
 
     private func accessTokenClaims(
-        _ query: TokenQuery, _ target: Target, _ session: Session
+        _ query: TokenQuery, _ target: Target, _ session: CommandSession
     ) throws(CredentialError) -> JSONObject {
-        let (token, grant) = try TokenAccess(session).issued(query, target)
+        let (token, grant) = try TokenAcquirer(session).issued(query, target)
         do throws(CredentialError) {
             return try session.context.adapters.adapter(of: target.type).accessTokenClaims(
                 token, grant: grant, of: target.type,
@@ -94,7 +96,7 @@ struct ClaimsCommand: Command {
             if let resource = query.resource { words += ["--resource", resource] }
             if let audience = query.audience { words += ["--audience", audience] }
             if let group = session.options.group { words += ["--group", group.name] }
-            let asking = ShellQuote.line(words)
+            let asking = ShellQuoting.line(words)
             throw error.withHint("to ask the provider: \(asking)")
         }
     }
@@ -111,11 +113,11 @@ enum ClaimsPresentation {
         return claims.members.map { name, value in
             var text = value.string ?? value.text()
             if times.contains(name), let seconds = value.integer {
-                text += "  (\(Instant(epochSeconds: seconds).rfc3339))"
+                text += "  (\(Timestamp(epochSeconds: seconds).rfc3339))"
             }
-            let shown = ForeignText.shown(name, limit: 60)
+            let shown = UntrustedText.shown(name, limit: 60)
             return shown + String(repeating: " ", count: max(0, width - shown.count) + 2)
-                + ForeignText.shown(text, limit: 400)
+                + UntrustedText.shown(text, limit: 400)
         }
     }
 }

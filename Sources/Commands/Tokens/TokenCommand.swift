@@ -30,10 +30,10 @@ struct TokenCommand: Command {
         remedy: { slip, words in
             // A word that is not whole in the hint would name something else.
             guard case .unknownOption(name: "--json", _) = slip, words.contains("--json"),
-                words.allSatisfy({ ForeignText.shown($0) == $0 })
+                words.allSatisfy({ UntrustedText.shown($0) == $0 })
             else { return nil }
             let line = words.flatMap { $0 == "--json" ? ["--format", "json"] : [$0] }
-            return Message(verbatim: ShellQuote.line(["credmgr"] + line))
+            return LocalizedMessage(verbatim: ShellQuoting.line(["credmgr"] + line))
         })
 
     private static let introspect = Option.flag(
@@ -47,7 +47,7 @@ struct TokenCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         var query = TokenQuery(arguments, configuration: session.configuration)
         query.takesOver = arguments[Self.takeOver]
         // A token for a cluster's server goes only to the server that may have it.
@@ -61,16 +61,16 @@ struct TokenCommand: Command {
             return try write(query, target, session)
         }
         if arguments[Self.introspect] { return try introspect(query, target, session) }
-        let answer = try TokenAccess(session).token(
-            query, target, for: isForCluster ? nil : RememberedCall(words: query.words(in: session.options.group)))
-        TokenAccess(session).tell(answer)
+        let answer = try TokenAcquirer(session).token(
+            query, target, for: isForCluster ? nil : MemoizedCall(words: query.words(in: session.options.group)))
+        TokenAcquirer(session).tell(answer)
         try session.context.console.writeResult(
-            try TokenPresentation(answer, target, wantsIDToken: query.wantsIDToken)
+            try TokenOutput(answer, target, wantsIDToken: query.wantsIDToken)
                 .bytes(as: try format(), execInfo: session.context.environment[ExecCredential.variable]))
     }
 
     /// Writes the token to a file, and keeps that valid where this is wanted.
-    private func write(_ query: TokenQuery, _ target: Target, _ session: Session) throws(CredentialError) {
+    private func write(_ query: TokenQuery, _ target: Target, _ session: CommandSession) throws(CredentialError) {
         if arguments[Self.output]?.isEmpty == true {
             throw CredentialError(.usage, "--output names no file")
         }
@@ -78,18 +78,18 @@ struct TokenCommand: Command {
             throw CredentialError(.usage, "--keep needs --output FILE, and neither goes with --introspect")
         }
         let file = ReplacedFile(path: path, programs: session.context.programs)
-        let keeper = TokenKeeper(session, query, target, file: file, format: try format(), isWithdrawn: true)
+        let keeper = TokenFileRefresher(session, query, target, file: file, format: try format(), isWithdrawn: true)
         _ = try keeper.start()
         guard arguments[Self.keep] else { return }
-        session.notices.note("\(ForeignText.shown(path)) is kept valid until this is stopped")
+        session.notices.note("\(UntrustedText.shown(path)) is kept valid until this is stopped")
         if let failure = keeper.keep() { throw failure }
     }
 
     /// Prints what the provider says of the token (RFC 7662).
     private func introspect(
-        _ query: TokenQuery, _ target: Target, _ session: Session
+        _ query: TokenQuery, _ target: Target, _ session: CommandSession
     ) throws(CredentialError) {
-        let (token, grant) = try TokenAccess(session).issued(query, target)
+        let (token, grant) = try TokenAcquirer(session).issued(query, target)
         let adapter = try session.context.adapters.adapter(of: target.type)
         let told = try adapter.introspect(
             token, grant: grant, of: target.type,
@@ -103,7 +103,7 @@ struct TokenCommand: Command {
 /// A file of the user's that holds a token. It stays when the program ends.
 private struct ReplacedFile: PrivateFile {
     let path: String
-    let programs: any Programs
+    let programs: any ProcessPort
 
     func write(_ bytes: [UInt8]) throws(CredentialError) {
         try programs.replaceFile(path, bytes, isProgram: false, isSecret: true)

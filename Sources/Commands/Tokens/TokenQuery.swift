@@ -24,7 +24,7 @@ struct TokenQuery: Sendable {
     }
 
     /// Takes those of the options that the command lists.
-    init(_ arguments: Arguments, configuration: ProductConfiguration?) {
+    init(_ arguments: Arguments, configuration: Configuration?) {
         target = TargetOptions(arguments)
         policy = arguments[ifListed: SharedOption.policy]
         scope = arguments[ifListed: SharedOption.scope]
@@ -50,8 +50,8 @@ struct TokenQuery: Sendable {
     /// - Parameters:
     ///   - group: the one asked for.
     ///   - asker: who asks.
-    func words(in group: KeychainGroup?, of asker: TokenWords.Asker = .caller) -> TokenWords {
-        TokenWords(
+    func words(in group: KeychainGroup?, of asker: CallSignature.Caller = .caller) -> CallSignature {
+        CallSignature(
             group: group?.name, type: target.type, account: target.account, policy: policy, scope: scope,
             resource: resource, audience: audience, asker: asker)
     }

@@ -2,9 +2,9 @@ import CredentialCore
 
 /// Checks a file of certificate authorities before a definition that names it is used.
 struct AuthorityFile {
-    private let session: Session
+    private let session: CommandSession
 
-    init(_ session: Session) { self.session = session }
+    init(_ session: CommandSession) { self.session = session }
 
     /// Reads the file of settings, if they name one.
     ///

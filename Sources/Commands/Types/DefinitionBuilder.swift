@@ -22,14 +22,14 @@ struct DefinitionDraft {
 /// Builds a definition of the words of `types add`, as a file would hold it, so that one reader checks both.
 struct DefinitionBuilder {
     private let arguments: Arguments
-    private let session: Session
+    private let session: CommandSession
     /// Whether the provider is asked even if the definition says all that is needed.
     var alwaysAsks = false
     /// The client secret in place of that of `--client-secret-file`.
     var clientSecret: Secret?
 
     /// Makes a builder for the arguments of `types add`.
-    init(_ arguments: Arguments, _ session: Session) {
+    init(_ arguments: Arguments, _ session: CommandSession) {
         self.arguments = arguments
         self.session = session
     }
@@ -39,7 +39,7 @@ struct DefinitionBuilder {
     /// - Throws: ``ErrorCode/usage``, ``ErrorCode/configuration``; what the provider is refused for.
     func draft() throws(CredentialError) -> DefinitionDraft {
         guard let given = arguments[TypesAddCommand.name] else { throw nothingNamed() }
-        let name = try Name.checked(given, kind: .accountType)
+        let name = try Identifier.checked(given, kind: .accountType)
         let preset = try arguments[TypesAddCommand.preset].map { (name) throws(CredentialError) in
             try session.context.presets.preset(named: name)
         }
@@ -49,9 +49,9 @@ struct DefinitionBuilder {
         if preset?.needsClientSecret == true, !alwaysAsks, json["client_secret"] == nil, key == nil {
             throw CredentialError(
                 .usage, "the preset \(preset?.name ?? "") requires the client secret",
-                hint: Message(
+                hint: LocalizedMessage(
                     verbatim: arguments.commandLine(
-                        adding: [TypesAddCommand.clientSecretFile.spec.written, "-"], quoting: ShellQuote.word)))
+                        adding: [TypesAddCommand.clientSecretFile.spec.written, "-"], quoting: ShellQuoting.word)))
         }
         var type = try AccountType(name: name, json: json, isPrivateFile: true, place: nil)
         if arguments[TypesAddCommand.register] {
@@ -66,7 +66,7 @@ struct DefinitionBuilder {
         let metadata = try discover(&type, isUsersOwn: isUsersOwn)
         if !arguments[TypesAddCommand.register] {
             if arguments[TypesAddCommand.clientMetadataURL] != nil {
-                try ResourceTypes(session.definitions).describeClient(of: &type, at: metadata)
+                try ResourceTypeDiscovery(session.definitions).describeClient(of: &type, at: metadata)
             }
             try session.context.adapters.adapter(of: type).check(type)
             if !arguments[TypesAddCommand.offline] {
@@ -127,9 +127,9 @@ struct DefinitionBuilder {
                 throw CredentialError(
                     .usage, "--client-metadata-url stands in place of --client-id and --register")
             }
-            if let problem = ClientDocument.problem(of: url) {
+            if let problem = ClientIDMetadataDocument.problem(of: url) {
                 throw CredentialError(
-                    .usage, "--client-metadata-url '\(ForeignText.shown(url))' \(problem)")
+                    .usage, "--client-metadata-url '\(UntrustedText.shown(url))' \(problem)")
             }
             json["client_id"] = .string(url)
         }
@@ -177,7 +177,7 @@ struct DefinitionBuilder {
             }
             type.issuer = metadata.issuer ?? type.issuer
             if needsScope || type.scope.isEmpty && isNeeded {
-                type.scope = ClientRegistrar.usualScope(at: metadata)
+                type.scope = ClientRegistrationService.usualScope(at: metadata)
                 session.notices.note("scope: \(type.scope.joined(separator: " ")) (--scope chooses others)")
             }
             return metadata
@@ -194,9 +194,9 @@ struct DefinitionBuilder {
                 session.notices.note("the issuer is not checked, because it cannot be asked: \(error.text)")
                 return nil
             }
-            let offline = Message(
+            let offline = LocalizedMessage(
                 verbatim: arguments.commandLine(
-                    adding: [TypesAddCommand.offline.spec.written], quoting: ShellQuote.word))
+                    adding: [TypesAddCommand.offline.spec.written], quoting: ShellQuoting.word))
             // A place that responds and has no such document is the wrong address.
             let isElsewhere = error.code == .configuration && isOfPreset
             throw CredentialError(
@@ -206,7 +206,7 @@ struct DefinitionBuilder {
     }
 
     /// The options of the preset whose values make a wrong issuer.
-    private var wrongValues: Message? {
+    private var wrongValues: LocalizedMessage? {
         let names = arguments[TypesAddCommand.settings].map(\.name)
         let options = names.map { "--set \($0)" } + (arguments[TypesAddCommand.tenant] == nil ? [] : ["--tenant"])
         return options.isEmpty ? nil : "check the values of \(options.joined(separator: ", "))"
@@ -239,7 +239,7 @@ struct DefinitionBuilder {
         }
         if let issuer = arguments[TypesAddCommand.issuer], !issuer.contains("://") {
             throw CredentialError(
-                .usage, "--issuer takes a URL", hint: "--issuer https://\(ForeignText.shown(issuer, limit: 200))")
+                .usage, "--issuer takes a URL", hint: "--issuer https://\(UntrustedText.shown(issuer, limit: 200))")
         }
     }
 
@@ -250,7 +250,7 @@ struct DefinitionBuilder {
         for (name, value) in arguments[TypesAddCommand.settings] {
             let isPlaceholder = preset?.placeholders.contains { $0.name == name } ?? false
             guard values[name] == nil, settings[name] == nil else {
-                throw CredentialError(.usage, "--set names \(ForeignText.shown(name, limit: 60)) twice")
+                throw CredentialError(.usage, "--set names \(UntrustedText.shown(name, limit: 60)) twice")
             }
             if isPlaceholder { values[name] = value } else { settings[name] = .string(value) }
         }
@@ -269,7 +269,7 @@ struct DefinitionBuilder {
         else { return values }
         var values = values
         let id = try TenantLookup(session).id(of: domain, preset)
-        session.notices.note("the tenant \(ForeignText.shown(domain, limit: 100)) has the ID \(id)")
+        session.notices.note("the tenant \(UntrustedText.shown(domain, limit: 100)) has the ID \(id)")
         values["tenant"] = id
         return values
     }
@@ -286,7 +286,7 @@ struct DefinitionBuilder {
             .usage,
             preset.map { "the preset \($0.name) has no {\(name)} to set" }
                 ?? "--set \(name): the adapter \(type.adapter) has no settings",
-            hint: NearestWord.to(name, among: names).map { "did you mean '\($0)'?" })
+            hint: SpellingSuggestion.to(name, among: names).map { "did you mean '\($0)'?" })
     }
 
     /// Puts the members of an object over those that are there, and of objects in it too.
@@ -333,7 +333,7 @@ struct DefinitionBuilder {
         var object = JSONObject()
         for (name, value) in pairs {
             guard object[name] == nil else {
-                throw CredentialError(.usage, "\(option) names \(ForeignText.shown(name, limit: 60)) twice")
+                throw CredentialError(.usage, "\(option) names \(UntrustedText.shown(name, limit: 60)) twice")
             }
             object[name] = .string(value)
         }

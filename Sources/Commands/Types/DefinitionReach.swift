@@ -9,7 +9,7 @@ struct DefinitionReach {
         /// The key of the definition.
         let key: String
         /// The command, file or variable with the place that its content goes to, or the proxy.
-        let text: Message
+        let text: LocalizedMessage
         /// Whether the definition's author may only name it if the user confirms that.
         let needsTrust: Bool
     }
@@ -21,9 +21,9 @@ struct DefinitionReach {
     let origins: [String]
 
     /// Looks at a definition that is to be written, or is there.
-    init(of type: AccountType, _ session: Session) {
+    init(of type: AccountType, _ session: CommandSession) {
         uses = Self.uses(of: type, session)
-        origins = Set(([type.apiBase] + type.apiOrigins).compactMap { $0.flatMap(WebAddress.init)?.origin })
+        origins = Set(([type.apiBase] + type.apiOrigins).compactMap { $0.flatMap(URI.init)?.origin })
             .sorted()
         let resolver = TargetResolver(session), group = resolver.group(of: type)
         guard let registration = try? resolver.registration(of: type),
@@ -39,13 +39,13 @@ struct DefinitionReach {
     var needingTrust: [Use] { uses.filter(\.needsTrust) }
 
     /// Shows all of that, but the uses that a question shows.
-    func tell(_ session: Session, besides asked: [Use] = []) {
+    func tell(_ session: CommandSession, besides asked: [Use] = []) {
         for use in uses where !asked.contains(where: { $0.key == use.key }) {
             session.notices.note("\(use.key): \(use.text)")
         }
         for (_, account) in accounts {
             session.notices.note(
-                "it sees the account \(ForeignText.shown(account.shownName)) (\(account.id)), signed in under \(account.type)"
+                "it sees the account \(UntrustedText.shown(account.shownName)) (\(account.id)), signed in under \(account.type)"
             )
         }
         if !origins.isEmpty {
@@ -68,9 +68,9 @@ struct DefinitionReach {
     ///   - again: the command that confirms them.
     /// - Throws: ``ErrorCode/usage`` if nobody can be asked; ``ErrorCode/denied`` for a no.
     static func confirm(
-        _ uses: [Use], of name: String, again: Message, _ session: Session
+        _ uses: [Use], of name: String, again: LocalizedMessage, _ session: CommandSession
     ) throws(CredentialError) {
-        let shown = Message.joined(uses.map { "\($0.key): \($0.text)" }, by: "; ")
+        let shown = LocalizedMessage.joined(uses.map { "\($0.key): \($0.text)" }, by: "; ")
         guard session.mayAsk else {
             throw CredentialError(
                 .usage,
@@ -87,8 +87,8 @@ struct DefinitionReach {
 
     // MARK: What it reads
 
-    private static func uses(of type: AccountType, _ session: Session) -> [Use] {
-        let place = ForeignText.shown(destination(of: type, session), limit: 200)
+    private static func uses(of type: AccountType, _ session: CommandSession) -> [Use] {
+        let place = UntrustedText.shown(destination(of: type, session), limit: 200)
         var uses: [Use] = []
         func add(_ key: String, _ source: ClientSecretSource?, signs: Bool = false) {
             guard let what = source.flatMap(shown) else { return }
@@ -106,21 +106,21 @@ struct DefinitionReach {
             guard let path else { continue }
             uses.append(
                 Use(
-                    key: key, text: "the file \(ForeignText.shown(path)) authenticates to \(place)",
+                    key: key, text: "the file \(UntrustedText.shown(path)) authenticates to \(place)",
                     needsTrust: true))
         }
         if let path = type.caCertificate {
             uses.append(
                 Use(
                     key: ConnectionSettings.certificateKey,
-                    text: "servers are trusted that the authorities in \(ForeignText.shown(path)) vouch for",
+                    text: "servers are trusted that the authorities in \(UntrustedText.shown(path)) vouch for",
                     needsTrust: true))
         }
         if let proxy = type.proxy {
             uses.append(
                 Use(
                     key: ConnectionSettings.proxyKey,
-                    text: "requests go through the proxy \(ForeignText.shown(proxy, limit: 200))",
+                    text: "requests go through the proxy \(UntrustedText.shown(proxy, limit: 200))",
                     needsTrust: true))
         }
         if let provider = type.identityProvider {
@@ -132,18 +132,18 @@ struct DefinitionReach {
         return uses
     }
 
-    private static func shown(_ source: ClientSecretSource) -> Message? {
+    private static func shown(_ source: ClientSecretSource) -> LocalizedMessage? {
         switch source {
-        case .environment(let name): "the variable \(ForeignText.shown(name, limit: 80))"
-        case .file(let path): "the content of the file \(ForeignText.shown(path))"
+        case .environment(let name): "the variable \(UntrustedText.shown(name, limit: 80))"
+        case .file(let path): "the content of the file \(UntrustedText.shown(path))"
         case .command(let words):
-            "the output of the command \(ForeignText.shown(ShellQuote.line(words), limit: 400))"
+            "the output of the command \(UntrustedText.shown(ShellQuoting.line(words), limit: 400))"
         case .store, .literal: nil
         }
     }
 
     /// The place that secrets of the client go to.
-    private static func destination(of type: AccountType, _ session: Session) -> String {
+    private static func destination(of type: AccountType, _ session: CommandSession) -> String {
         type.endpoints[.token] ?? type.issuer ?? type.authority
             ?? (try? TargetResolver(session).registration(of: type).shownProvider) ?? type.adapter
     }

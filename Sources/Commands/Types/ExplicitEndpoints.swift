@@ -4,9 +4,9 @@ import OAuth
 /// Leaves explicit endpoints out of a definition that are those of the issuer's metadata: each one that stays makes the definition
 /// another registration.
 struct ExplicitEndpoints {
-    private let session: Session
+    private let session: CommandSession
 
-    init(_ session: Session) { self.session = session }
+    init(_ session: CommandSession) { self.session = session }
 
     /// Leaves out those that are equal, and says so.
     ///
@@ -21,7 +21,7 @@ struct ExplicitEndpoints {
     ) {
         let explicit = type.endpoints.filter { keys?.contains($0.key) ?? true }
         guard type.adapter == "oauth2", !explicit.isEmpty, let issuer = type.issuer,
-            let address = WebAddress(issuer)
+            let address = URI(issuer)
         else { return }
         let metadata: ServerMetadata
         do throws(CredentialError) {
@@ -29,7 +29,7 @@ struct ExplicitEndpoints {
                 metadata = known
             } else {
                 let context = session.services(session.stores(mayPrompt: false)).adapterContext
-                metadata = try MetadataSource().metadata(
+                metadata = try MetadataFetcher().metadata(
                     of: issuer, address, needs: [],
                     in: isTrusted ? context.connected(by: ConnectionSettings(of: type)) : context)
             }
@@ -39,7 +39,7 @@ struct ExplicitEndpoints {
             return
         }
         for (endpoint, text) in explicit.sorted(by: { $0.key.rawValue < $1.key.rawValue })
-        where metadata.endpoints[endpoint].map({ $0 == WebAddress(text) }) ?? false {
+        where metadata.endpoints[endpoint].map({ $0 == URI(text) }) ?? false {
             type.endpoints[endpoint] = nil
             session.notices.note("\(endpoint.rawValue) is left out: it is that of the issuer's metadata")
         }

@@ -3,9 +3,9 @@ import CredentialCore
 /// Accounts that no account type sees any more: their definition is gone, or names another client. One whose definition is
 /// there and cannot be used now, as its plugin is missing or refused, is none.
 struct OrphanedAccounts {
-    private let session: Session
+    private let session: CommandSession
 
-    init(_ session: Session) { self.session = session }
+    init(_ session: CommandSession) { self.session = session }
 
     /// Each, with the definition that has its type's name, if there is one. Groups that cannot be read have none here.
     var all: [(group: KeychainGroup, account: Account, definition: AccountType?)] {
@@ -28,7 +28,7 @@ struct OrphanedAccounts {
         let name: String
         let type: AccountType?
         let group: KeychainGroup?
-        let registration: Registration?
+        let registration: ClientIdentity?
 
         /// Whether the accounts of the type are this one's; also where that cannot be told.
         func maySee(_ account: Account, in group: KeychainGroup) -> Bool {
@@ -46,15 +46,15 @@ struct OrphanedAccounts {
     func tell(besides known: Set<String>) {
         for (group, account, _) in all where !known.contains(account.id) {
             session.notices.warning(
-                "no account type sees \(ForeignText.shown(account.shownName)) (\(account.id)) any more; to forget it: "
+                "no account type sees \(UntrustedText.shown(account.shownName)) (\(account.id)) any more; to forget it: "
                     + "\(Self.forget(account, in: group))")
         }
     }
 
     /// The command that forgets an account.
-    static func forget(_ account: Account, in group: KeychainGroup) -> Message {
-        Message(
-            verbatim: ShellQuote.line([
+    static func forget(_ account: Account, in group: KeychainGroup) -> LocalizedMessage {
+        LocalizedMessage(
+            verbatim: ShellQuoting.line([
                 "credmgr", "logout", "--account", account.id, "--group", group.name,
             ]))
     }

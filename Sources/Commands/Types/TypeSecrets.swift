@@ -3,9 +3,9 @@ import OAuth
 
 /// The secrets of a type's client, on their way from a file into a store.
 struct TypeSecrets {
-    private let session: Session
+    private let session: CommandSession
 
-    init(_ session: Session) { self.session = session }
+    init(_ session: CommandSession) { self.session = session }
 
     /// The client secret in a file; `nil` for no file.
     func clientSecret(from path: String?) throws(CredentialError) -> Secret? {

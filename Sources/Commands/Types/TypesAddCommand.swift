@@ -106,7 +106,7 @@ struct TypesAddCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         if try InitCommand.isMeant(by: arguments, session) { return try InitCommand.guide(session) }
         try write(try DefinitionBuilder(arguments, session).draft(), session)
     }
@@ -115,14 +115,14 @@ struct TypesAddCommand: Command {
     ///
     /// - Throws: what the registration, the store and the catalog throw; ``ErrorCode/usage`` and ``ErrorCode/denied`` if a preset
     ///   is not confirmed.
-    func write(_ draft: DefinitionDraft, _ session: Session) throws(CredentialError) {
+    func write(_ draft: DefinitionDraft, _ session: CommandSession) throws(CredentialError) {
         let (type, preset) = (draft.type, draft.preset)
         let adapter = try session.context.adapters.adapter(of: type)
         if arguments[Self.register] {
             guard let metadata = draft.metadata else { throw CredentialError(.usage, "--register needs --issuer") }
             // The registration is sent by what the definition names, and the definition is the user's from then on.
             if !draft.isUsersOwn { _ = try isTrusted(type, preset, session) }
-            let path = try ClientRegistrar(session.definitions).define(
+            let path = try ClientRegistrationService(session.definitions).define(
                 type, at: metadata, force: arguments[Self.force])
             session.notices.note("account type \(type.name) is defined in \(path)")
         } else {
@@ -141,14 +141,14 @@ struct TypesAddCommand: Command {
             tellRedirectURI(of: type, adapter, session)
         }
         for note in preset?.notes ?? [] {
-            session.notices.note(Message(kept: ForeignText.shown(note, limit: 300)))
+            session.notices.note(LocalizedMessage(kept: UntrustedText.shown(note, limit: 300)))
         }
         try warnOfShortSignIns(of: type, draft.metadata, session)
     }
 
     /// Warns if sign-ins of the new type may bring no refresh token.
     private func warnOfShortSignIns(
-        of type: AccountType, _ metadata: ServerMetadata?, _ session: Session
+        of type: AccountType, _ metadata: ServerMetadata?, _ session: CommandSession
     ) throws(CredentialError) {
         let adapter = try session.context.adapters.adapter(of: type)
         let advice = RefreshTokenAdvice.expected(
@@ -164,7 +164,8 @@ struct TypesAddCommand: Command {
     /// Shows what the type reaches, and has the user confirm what a preset of others names.
     ///
     /// - Returns: whether the definition counts as the user's own word.
-    private func isTrusted(_ type: AccountType, _ preset: Preset?, _ session: Session) throws(CredentialError)
+    private func isTrusted(_ type: AccountType, _ preset: Preset?, _ session: CommandSession)
+        throws(CredentialError)
         -> Bool
     {
         let reach = DefinitionReach(of: type, session)
@@ -177,14 +178,14 @@ struct TypesAddCommand: Command {
         guard !uses.isEmpty else { return false }
         try DefinitionReach.confirm(
             uses, of: type.name,
-            again: Message(
-                verbatim: arguments.commandLine(adding: [Self.trust.spec.written], quoting: ShellQuote.word)),
+            again: LocalizedMessage(
+                verbatim: arguments.commandLine(adding: [Self.trust.spec.written], quoting: ShellQuoting.word)),
             session)
         return true
     }
 
     /// The commands, files and variables that a preset of others names.
-    func unconfirmed(_ type: AccountType, _ preset: Preset?, _ session: Session) -> [DefinitionReach.Use] {
+    func unconfirmed(_ type: AccountType, _ preset: Preset?, _ session: CommandSession) -> [DefinitionReach.Use] {
         guard let preset, !session.context.presets.isTrusted(preset.name) else { return [] }
         return DefinitionReach(of: type, session).needingTrust.filter {
             preset.definition[$0.key] != nil && !isGiven($0.key)
@@ -204,7 +205,7 @@ struct TypesAddCommand: Command {
     }
 
     /// The keys of the definition that is replaced, which the new one does not have.
-    private func dropped(by type: AccountType, _ session: Session) -> [String] {
+    private func dropped(by type: AccountType, _ session: CommandSession) -> [String] {
         guard let old = try? session.catalog.definition(of: type.name).type.json else { return [] }
         let new = type.json
         return old.keys.filter { new[$0] == nil }
@@ -212,7 +213,7 @@ struct TypesAddCommand: Command {
 
     /// Says what to register at the provider, where neither an option nor the preset does.
     private func tellRedirectURI(
-        of type: AccountType, _ adapter: any CredentialAdapter, _ session: Session
+        of type: AccountType, _ adapter: any CredentialAdapter, _ session: CommandSession
     ) {
         guard type.redirectURI == nil, type.signInFlow == .code, arguments[Self.preset] == nil,
             adapter.defaultRedirectURI.hasPrefix("http")

@@ -14,7 +14,7 @@ struct TypesCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         let entries = try session.catalog.entries()
         if arguments.wantsJSON { return try session.print(.array(entries.map(json))) }
         if entries.isEmpty {

@@ -32,7 +32,7 @@ struct TypesImportCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         let (type, report) = try read(session)
         let (written, reach) = try write(type, session)
         if arguments.wantsJSON {
@@ -53,20 +53,21 @@ struct TypesImportCommand: Command {
     ///
     /// - Returns: the type, and what became of each key.
     /// - Throws: ``ErrorCode/usage`` if there is no file, or the name is taken; ``ErrorCode/configuration``.
-    func read(_ session: Session) throws(CredentialError) -> (type: AccountType, report: [Message]) {
+    func read(_ session: CommandSession) throws(CredentialError) -> (type: AccountType, report: [LocalizedMessage])
+    {
         let path = arguments[Self.file]
         guard let file = try session.context.typeFiles.read(path) else {
-            throw CredentialError(.usage, "there is no file \(ForeignText.shown(path))")
+            throw CredentialError(.usage, "there is no file \(UntrustedText.shown(path))")
         }
         let name = try arguments[Self.name].map { (name) throws(CredentialError) in
-            try Name.checked(name, kind: .accountType)
+            try Identifier.checked(name, kind: .accountType)
         }
         var type: AccountType
-        let report: [Message]
+        let report: [LocalizedMessage]
         if AccountTypeCatalog.isDefinition(file, at: path) {
             let stem = path.split(separator: "/").last.map { $0.hasSuffix(".json") ? $0.dropLast(5) : $0 } ?? ""
             type = try session.catalog.type(
-                try Name.checked(name ?? String(stem), kind: .accountType), in: file, at: path)
+                try Identifier.checked(name ?? String(stem), kind: .accountType), in: file, at: path)
             report = try session.catalog.keys(in: file, at: path).map { "\($0): used" }
         } else {
             let outcome = try session.context.settings.importSettings(
@@ -83,7 +84,8 @@ struct TypesImportCommand: Command {
     /// Writes the definition, confirmed if the user says so.
     ///
     /// - Returns: the file, and what the type reaches.
-    func write(_ type: AccountType, _ session: Session) throws(CredentialError) -> (String, DefinitionReach) {
+    func write(_ type: AccountType, _ session: CommandSession) throws(CredentialError) -> (String, DefinitionReach)
+    {
         let reach = DefinitionReach(of: type, session)
         var isTrusted = arguments[Self.trust]
         let unconfirmed = isTrusted ? [] : reach.needingTrust
@@ -91,8 +93,8 @@ struct TypesImportCommand: Command {
         if !unconfirmed.isEmpty {
             try DefinitionReach.confirm(
                 unconfirmed, of: type.name,
-                again: Message(
-                    verbatim: arguments.commandLine(adding: [Self.trust.spec.written], quoting: ShellQuote.word)),
+                again: LocalizedMessage(
+                    verbatim: arguments.commandLine(adding: [Self.trust.spec.written], quoting: ShellQuoting.word)),
                 session)
             isTrusted = true
         }
@@ -102,7 +104,7 @@ struct TypesImportCommand: Command {
     }
 
     /// Says which types of the same client share no sign-in with the new one.
-    private func tellGroup(of type: AccountType, _ session: Session) throws(CredentialError) {
+    private func tellGroup(of type: AccountType, _ session: CommandSession) throws(CredentialError) {
         for other in try session.catalog.strangers(to: type, session.context.adapters) {
             session.notices.note(
                 "\(other.name) is of the same client in group \(other.keychainGroup), \(type.name) in group "

@@ -20,7 +20,7 @@ struct TypesRemoveCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         let name = arguments[Self.name]
         // A definition that cannot be read has no registration that could be found.
         let type = try? session.catalog.definition(of: name).type
@@ -35,7 +35,7 @@ struct TypesRemoveCommand: Command {
         if let type {
             // Another type of the client needs it, and an unconfirmed definition may name any address.
             if isConfirmed, !session.definitions.isClientUsed(type) {
-                ClientRegistrar(session.definitions).end(type, ownsEarlier: ownsEarlier)
+                ClientRegistrationService(session.definitions).end(type, ownsEarlier: ownsEarlier)
             }
             session.definitions.forget(type, ownsEarlier: ownsEarlier)
         }

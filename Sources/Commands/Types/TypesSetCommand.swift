@@ -28,7 +28,7 @@ struct TypesSetCommand: Command {
         exitStatuses: [5, 7], remedy: Self.remedy)
 
     /// The change of a key for an option of `types add`.
-    private static let remedy: @Sendable (CommandSpec.Slip, [String]) -> Message? = { slip, words in
+    private static let remedy: @Sendable (CommandSpec.Slip, [String]) -> LocalizedMessage? = { slip, words in
         guard case .unknownOption(let name, let value) = slip,
             let key = DefinitionBuilder.key(ofOption: name)
         else { return nil }
@@ -37,8 +37,8 @@ struct TypesSetCommand: Command {
             return "'credmgr types set' changes a key of a type as \(key)=…: credmgr types set --help"
         }
         let line = ["credmgr", "types", "set", words[place], "\(key)=\(value)"]
-        guard line.allSatisfy({ ForeignText.shown($0) == $0 }) else { return nil }
-        return Message(verbatim: ShellQuote.line(line))
+        guard line.allSatisfy({ UntrustedText.shown($0) == $0 }) else { return nil }
+        return LocalizedMessage(verbatim: ShellQuoting.line(line))
     }
 
     private static let name = Parameter.required("name", .type, "the account type")
@@ -66,7 +66,7 @@ struct TypesSetCommand: Command {
     private static let secrets = ["client_secret", "private_key"]
     private static let objects = ["extra_parameters", "headers", "policies", "adapter_settings"]
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         let changes = try arguments[Self.changes].map { (text) throws(CredentialError) in
             guard let equals = text.firstIndex(of: "="), equals != text.startIndex else {
                 throw CredentialError(
@@ -109,28 +109,30 @@ struct TypesSetCommand: Command {
 
     /// Takes the accounts of the type along if the new definition is another registration. They go first: the same command again
     /// finds those that an interruption has left.
-    private func move(from old: AccountType, to type: AccountType, _ session: Session) throws(CredentialError) {
+    private func move(from old: AccountType, to type: AccountType, _ session: CommandSession)
+        throws(CredentialError)
+    {
         let adapters = session.context.adapters
         // A definition that could not be used saw no accounts.
-        guard let before = try? Registration(of: old, adapters) else { return }
-        let now = try Registration(of: type, adapters)
+        guard let before = try? ClientIdentity(of: old, adapters) else { return }
+        let now = try ClientIdentity(of: type, adapters)
         guard before != now else { return }
         let services = session.services(session.stores())
         let accounts = try services.registrationMove.accounts(of: old)
         guard !accounts.isEmpty else { return }
-        let names = accounts.map { "\(ForeignText.shown($0.account.shownName)) (\($0.account.id))" }
+        let names = accounts.map { "\(UntrustedText.shown($0.account.shownName)) (\($0.account.id))" }
             .joined(separator: ", ")
         if !arguments[Self.moveAccounts] {
             guard session.mayAsk else {
                 throw CredentialError(
                     .usage,
                     "the change names another provider or client than the accounts of \(type.name) have: \(names)",
-                    hint: Message(
+                    hint: LocalizedMessage(
                         verbatim: arguments.commandLine(
-                            adding: [Self.moveAccounts.spec.written], quoting: ShellQuote.word)))
+                            adding: [Self.moveAccounts.spec.written], quoting: ShellQuoting.word)))
             }
             let answer = try session.context.console.ask(
-                "Take the accounts along to \(ForeignText.shown(now.provider, limit: 200)): \(names)? [y/N] ",
+                "Take the accounts along to \(UntrustedText.shown(now.provider, limit: 200)): \(names)? [y/N] ",
                 isSecret: false
             ).reveal()
             guard ["y", "Y", "yes"].contains(answer) else {
@@ -144,7 +146,7 @@ struct TypesSetCommand: Command {
     }
 
     /// A rewritten file has no comments: one that has some is kept beside it.
-    private func keepComments(of path: String, _ session: Session) throws(CredentialError) {
+    private func keepComments(of path: String, _ session: CommandSession) throws(CredentialError) {
         guard path.hasSuffix(".json"), let file = try session.context.typeFiles.read(path),
             (try? JSONValue.parse(file.bytes.withoutByteOrderMark, limits: .ownFile)) == nil
         else { return }
@@ -182,8 +184,8 @@ struct TypesSetCommand: Command {
         let path = try path(key)
         guard AccountType.keys.contains(path[0]) else {
             throw CredentialError(
-                .usage, "unknown key '\(ForeignText.shown(key, limit: 60))'",
-                hint: NearestWord.to(key, among: AccountType.keys).map { "did you mean '\($0)'?" })
+                .usage, "unknown key '\(UntrustedText.shown(key, limit: 60))'",
+                hint: SpellingSuggestion.to(key, among: AccountType.keys).map { "did you mean '\($0)'?" })
         }
         try change(&json, path[...], to: nil)
     }

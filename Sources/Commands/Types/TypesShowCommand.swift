@@ -13,7 +13,7 @@ struct TypesShowCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         let definition = try session.catalog.definition(of: arguments[Self.name])
         var json = definition.type.json
         // A secret that stands in the file itself is not shown.
@@ -30,7 +30,7 @@ struct TypesShowCommand: Command {
         let width = json.keys.map(\.count).max() ?? 0
         let lines = json.members.map { name, value in
             name + String(repeating: " ", count: width - name.count + 2)
-                + ForeignText.shown(value.string ?? value.text(), limit: 1_000) + "\n"
+                + UntrustedText.shown(value.string ?? value.text(), limit: 1_000) + "\n"
         }
         try session.print(lines.joined())
         if let redirect = defaultRedirectURI(of: definition.type, session) {
@@ -39,7 +39,7 @@ struct TypesShowCommand: Command {
         }
     }
     /// The redirect URI that sign-ins use, where the definition names none.
-    private func defaultRedirectURI(of type: AccountType, _ session: Session) -> String? {
+    private func defaultRedirectURI(of type: AccountType, _ session: CommandSession) -> String? {
         guard type.redirectURI == nil, type.signInFlow == .code,
             // Commands that use the type report a missing adapter.
             let adapter = try? session.context.adapters.adapter(of: type),

@@ -20,7 +20,7 @@ struct TypesTrustCommand: Command {
 
     let arguments: Arguments
 
-    func run(_ session: Session) throws(CredentialError) {
+    func run(_ session: CommandSession) throws(CredentialError) {
         let type = try TargetResolver(session).type(named: arguments[Self.name])
         DefinitionReach(of: type, session).tell(session)
         let trust = session.context.machine.trust

@@ -30,9 +30,10 @@ extension AccountType {
     public init(
         name: String, json: JSONObject, isPrivateFile: Bool, place: String?
     ) throws(CredentialError) {
-        let name = try Name.checked(name, kind: .accountType)
-        let reader = try DefinitionReader(json, known: Self.keys, place: place.map(Message.init(verbatim:)))
-        guard let clientID = try reader.string("client_id", DefinitionRule.clientID) else {
+        let name = try Identifier.checked(name, kind: .accountType)
+        let reader = try DefinitionReader(
+            json, known: Self.keys, place: place.map(LocalizedMessage.init(verbatim:)))
+        guard let clientID = try reader.string("client_id", DefinitionValidation.clientID) else {
             throw reader.fault("client_id", "is missing")
         }
         self.init(name: name, adapter: try Self.adapter(reader, place), clientID: clientID)
@@ -43,7 +44,7 @@ extension AccountType {
     }
 
     private static func adapter(_ reader: DefinitionReader, _ place: String?) throws(CredentialError) -> String {
-        if let adapter = try reader.string("adapter", DefinitionRule.name) { return adapter }
+        if let adapter = try reader.string("adapter", DefinitionValidation.name) { return adapter }
         if ["tenant", "authority", "policies"].contains(where: reader.has) { return "azure-b2c" }
         if reader.has("issuer") || Endpoint.allCases.contains(where: { reader.has($0.rawValue) }) {
             return "oauth2"
@@ -54,35 +55,35 @@ extension AccountType {
     }
 
     private mutating func readProvider(_ reader: DefinitionReader) throws(CredentialError) {
-        issuer = try reader.string("issuer", DefinitionRule.issuer)
+        issuer = try reader.string("issuer", DefinitionValidation.issuer)
         for endpoint in Endpoint.allCases {
-            endpoints[endpoint] = try reader.string(endpoint.rawValue, DefinitionRule.webAddress)
+            endpoints[endpoint] = try reader.string(endpoint.rawValue, DefinitionValidation.webAddress)
         }
-        if let group = try reader.string("keychain_group", DefinitionRule.name) {
+        if let group = try reader.string("keychain_group", DefinitionValidation.name) {
             keychainGroup = try KeychainGroup(group)
         }
-        apiBase = try reader.string("api_base", DefinitionRule.webAddress)
-        apiOrigins = try reader.strings("api_origins", DefinitionRule.origin)
-            .compactMap { WebAddress($0)?.origin }
+        apiBase = try reader.string("api_base", DefinitionValidation.webAddress)
+        apiOrigins = try reader.strings("api_origins", DefinitionValidation.origin)
+            .compactMap { URI($0)?.origin }
     }
 
     private mutating func readClient(_ reader: DefinitionReader, isPrivateFile: Bool) throws(CredentialError) {
         clientSecret = try Self.secret("client_secret", reader, isPrivateFile: isPrivateFile)
         privateKey = try Self.secret("private_key", reader, isPrivateFile: isPrivateFile)
         identityToken = try Self.identityToken(reader)
-        identityProvider = try reader.string("identity_provider", DefinitionRule.name)
+        identityProvider = try reader.string("identity_provider", DefinitionValidation.name)
         if identityToken != nil, identityProvider != nil {
             throw reader.fault("identity_provider", "excludes identity_token")
         }
-        tokenEndpointAuthMethod = try reader.string("token_endpoint_auth_method", DefinitionRule.name)
+        tokenEndpointAuthMethod = try reader.string("token_endpoint_auth_method", DefinitionValidation.name)
         tokenEndpointAuthSigningAlg = try reader.choice(
             "token_endpoint_auth_signing_alg", of: SignatureAlgorithm.self)?.rawValue
-        tlsClientCertificate = try reader.string("tls_client_certificate", DefinitionRule.absolutePath)
-        tlsClientKey = try reader.string("tls_client_key", DefinitionRule.absolutePath)
-        caCertificate = try reader.string(ConnectionSettings.certificateKey, DefinitionRule.absolutePath)
-        proxy = try reader.string(ConnectionSettings.proxyKey, DefinitionRule.proxy)
-        registrationClientURI = try reader.string("registration_client_uri", DefinitionRule.webAddress)
-        redirectURI = try reader.string("redirect_uri", DefinitionRule.redirectURI)
+        tlsClientCertificate = try reader.string("tls_client_certificate", DefinitionValidation.absolutePath)
+        tlsClientKey = try reader.string("tls_client_key", DefinitionValidation.absolutePath)
+        caCertificate = try reader.string(ConnectionSettings.certificateKey, DefinitionValidation.absolutePath)
+        proxy = try reader.string(ConnectionSettings.proxyKey, DefinitionValidation.proxy)
+        registrationClientURI = try reader.string("registration_client_uri", DefinitionValidation.webAddress)
+        redirectURI = try reader.string("redirect_uri", DefinitionValidation.redirectURI)
     }
 
     private static func secret(
@@ -101,7 +102,7 @@ extension AccountType {
             throw reader.fault(
                 key, "holds a secret that others may read",
                 hint: reader.place.map {
-                    #"put the secret elsewhere, as {"file":"PATH"}, or close the file: chmod 600 \#(ShellQuote.word($0.description))"#
+                    #"put the secret elsewhere, as {"file":"PATH"}, or close the file: chmod 600 \#(ShellQuoting.word($0.description))"#
                 } ?? #"put the secret elsewhere, as {"file":"PATH"}"#)
         }
         return source
@@ -110,7 +111,7 @@ extension AccountType {
     private static func checkPath(
         of source: ClientSecretSource, _ key: String, _ reader: DefinitionReader
     ) throws(CredentialError) {
-        if case .file(let path) = source, let problem = DefinitionRule.secretPath(path) {
+        if case .file(let path) = source, let problem = DefinitionValidation.secretPath(path) {
             throw reader.fault(key, problem)
         }
     }
@@ -133,7 +134,7 @@ extension AccountType {
     private mutating func readRequests(_ reader: DefinitionReader) throws(CredentialError) {
         scope = try reader.scope("scope")
         additionalScope = try reader.scope("additional_scope")
-        resource = try reader.string("resource", DefinitionRule.resource)
+        resource = try reader.string("resource", DefinitionValidation.resource)
         audience = try reader.string("audience")
         responseMode = try reader.choice("response_mode", of: ResponseMode.self)
         pushesAuthorizationRequests = try reader.flag("require_pushed_authorization_requests") ?? false
@@ -143,28 +144,28 @@ extension AccountType {
         flow = try reader.choice("flow", of: SignInFlow.self)
         bearer = try reader.choice("bearer", of: BearerKind.self) ?? .accessToken
         let extra = try reader.object("extra_parameters", known: ["authorize", "token"])
-        authorizeParameters = try extra.map("authorize", DefinitionRule.parameter)
-        tokenParameters = try extra.map("token", DefinitionRule.parameter)
-        headers = try reader.map("headers", DefinitionRule.header)
+        authorizeParameters = try extra.map("authorize", DefinitionValidation.parameter)
+        tokenParameters = try extra.map("token", DefinitionValidation.parameter)
+        headers = try reader.map("headers", DefinitionValidation.header)
         if Set(headers.keys.map { $0.lowercased() }).count < headers.count {
             throw reader.fault("headers", "has a header field twice")
         }
         adapterSettings = try reader.map("adapter_settings") { name, value in
-            DefinitionRule.name(name) ?? DefinitionRule.plainText(value)
+            DefinitionValidation.name(name) ?? DefinitionValidation.plainText(value)
         }
         showClaims = try reader.flag("show_claims") ?? false
         issuerIsNamedByAPI = try reader.flag("issuer_named_by_api") ?? false
     }
 
     private mutating func readB2C(_ reader: DefinitionReader) throws(CredentialError) {
-        tenant = try reader.string("tenant", DefinitionRule.tenant)
-        authority = try reader.string("authority", DefinitionRule.webAddress)
+        tenant = try reader.string("tenant", DefinitionValidation.tenant)
+        authority = try reader.string("authority", DefinitionValidation.webAddress)
         policies = try reader.map("policies") { alias, policy in
-            if let problem = DefinitionRule.name(alias) { return problem }
-            return DefinitionRule.name(policy).map { "names a policy that \($0)" }
+            if let problem = DefinitionValidation.name(alias) { return problem }
+            return DefinitionValidation.name(policy).map { "names a policy that \($0)" }
         }
-        defaultPolicy = try reader.string("default_policy", DefinitionRule.name)
-        passwordResetPolicy = try reader.string("password_reset_policy", DefinitionRule.name)
+        defaultPolicy = try reader.string("default_policy", DefinitionValidation.name)
+        passwordResetPolicy = try reader.string("password_reset_policy", DefinitionValidation.name)
     }
 
     // MARK: Writing

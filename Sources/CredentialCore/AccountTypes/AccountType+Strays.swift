@@ -2,7 +2,7 @@
 /// that server would be shown to somebody else.
 extension AccountType {
     /// A key that can be such.
-    package enum StrayKey: String, CaseIterable, Sendable {
+    package enum IgnoredKey: String, CaseIterable, Sendable {
         /// The endpoint that identifies the user who has signed in.
         case userInfo = "userinfo_endpoint"
         /// The base of the URLs of `request`.
@@ -12,15 +12,15 @@ extension AccountType {
     /// The keys that lead a token astray, each with the address that is meant: that of the server's own API.
     ///
     /// GitHub is told from others by the path of its token endpoint; that of github.com itself belongs to the API.
-    package var strayKeys: [StrayKey: String] {
-        guard let endpoint = endpoints[.token].flatMap(WebAddress.init), !Self.isGitHub(endpoint.host),
+    package var strayKeys: [IgnoredKey: String] {
+        guard let endpoint = endpoints[.token].flatMap(URI.init), !Self.isGitHub(endpoint.host),
             endpoint.path == "/login/oauth/access_token"
         else { return [:] }
         let api =
             endpoint.host.hasSuffix(".ghe.com") ? "https://api.\(endpoint.host)" : endpoint.origin + "/api/v3"
-        var keys: [StrayKey: String] = [:]
-        for (key, text) in [(StrayKey.userInfo, endpoints[.userInfo]), (.apiBase, apiBase)] {
-            guard let host = text.flatMap(WebAddress.init)?.host, Self.isGitHub(host) else { continue }
+        var keys: [IgnoredKey: String] = [:]
+        for (key, text) in [(IgnoredKey.userInfo, endpoints[.userInfo]), (.apiBase, apiBase)] {
+            guard let host = text.flatMap(URI.init)?.host, Self.isGitHub(host) else { continue }
             keys[key] = api + (key == .userInfo ? "/user" : "/")
         }
         return keys

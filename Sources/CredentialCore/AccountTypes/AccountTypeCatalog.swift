@@ -9,7 +9,7 @@ public struct AccountTypeCatalog: Sendable {
         -> AccountType
 
     private let folders: [String]
-    private let files: any TypeFiles
+    private let files: any DefinitionStore
     private let readSettings: SettingsReader
 
     /// Makes a catalog.
@@ -18,7 +18,7 @@ public struct AccountTypeCatalog: Sendable {
     ///   - folders: where definitions are looked up, in order; the first is the user's own, the only one written.
     ///   - files: reads and writes.
     ///   - readSettings: reads `NAME.plist`.
-    public init(folders: [String], files: any TypeFiles, readSettings: @escaping SettingsReader) {
+    public init(folders: [String], files: any DefinitionStore, readSettings: @escaping SettingsReader) {
         self.folders = folders
         self.files = files
         self.readSettings = readSettings
@@ -51,7 +51,7 @@ public struct AccountTypeCatalog: Sendable {
     /// - Throws: ``ErrorCode/unknownType`` when nothing defines it; ``ErrorCode/usage`` for a bad name;
     ///   ``ErrorCode/configuration`` when its file cannot be used; ``ErrorCode/inputOutput``.
     public func definition(of name: String) throws(CredentialError) -> Definition {
-        let name = try Name.checked(name, kind: .accountType)
+        let name = try Identifier.checked(name, kind: .accountType)
         for path in paths(of: name) {
             guard let file = try files.read(path) else { continue }
             return Definition(type: try type(name, in: file, at: path), path: path)
@@ -63,7 +63,7 @@ public struct AccountTypeCatalog: Sendable {
     ///
     /// - Throws: as ``definition(of:)``.
     package func ownDefinition(of name: String) throws(CredentialError) -> Definition? {
-        for path in try userFiles(of: Name.checked(name, kind: .accountType)) {
+        for path in try userFiles(of: Identifier.checked(name, kind: .accountType)) {
             guard let file = try files.read(path) else { continue }
             return Definition(type: try type(name, in: file, at: path), path: path)
         }
@@ -73,8 +73,8 @@ public struct AccountTypeCatalog: Sendable {
     /// The file that defines `name`; `nil` if there is none.
     ///
     /// - Throws: ``ErrorCode/usage`` for a bad name; ``ErrorCode/inputOutput``.
-    package func file(of name: String) throws(CredentialError) -> (path: String, file: TypeFile)? {
-        for path in paths(of: try Name.checked(name, kind: .accountType)) {
+    package func file(of name: String) throws(CredentialError) -> (path: String, file: DefinitionFile)? {
+        for path in paths(of: try Identifier.checked(name, kind: .accountType)) {
             if let file = try files.read(path) { return (path, file) }
         }
         return nil
@@ -105,7 +105,9 @@ public struct AccountTypeCatalog: Sendable {
     /// `.plist`, else JSON with comments and trailing commas allowed.
     ///
     /// - Throws: ``ErrorCode/configuration``.
-    public func type(_ name: String, in file: TypeFile, at path: String) throws(CredentialError) -> AccountType {
+    public func type(_ name: String, in file: DefinitionFile, at path: String) throws(CredentialError)
+        -> AccountType
+    {
         if path.hasSuffix(".plist") { return try readSettings(file.bytes, name, file.isPrivate, path) }
         return try AccountType(
             name: name, json: try members(of: file, at: path), isPrivateFile: file.isPrivate, place: path)
@@ -114,11 +116,11 @@ public struct AccountTypeCatalog: Sendable {
     /// The keys that stand in a definition of JSON.
     ///
     /// - Throws: ``ErrorCode/configuration``.
-    package func keys(in file: TypeFile, at path: String) throws(CredentialError) -> [String] {
+    package func keys(in file: DefinitionFile, at path: String) throws(CredentialError) -> [String] {
         try members(of: file, at: path).keys
     }
 
-    private func members(of file: TypeFile, at path: String) throws(CredentialError) -> JSONObject {
+    private func members(of file: DefinitionFile, at path: String) throws(CredentialError) -> JSONObject {
         let value: JSONValue
         do {
             value = try JSONValue.parse(file.bytes, dialect: .commented)
@@ -133,7 +135,7 @@ public struct AccountTypeCatalog: Sendable {
 
     /// Whether what stands in a file is a definition, be it a broken one, and not the settings of an app, which may be JSON
     /// with keys of their own.
-    package static func isDefinition(_ file: TypeFile, at path: String) -> Bool {
+    package static func isDefinition(_ file: DefinitionFile, at path: String) -> Bool {
         guard let keys = try? JSONValue.parse(file.bytes, dialect: .commented).object?.keys else {
             return path.hasSuffix(".json")
         }
@@ -147,10 +149,10 @@ public struct AccountTypeCatalog: Sendable {
     package func strangers(
         to type: AccountType, _ adapters: AdapterRegistry
     ) throws(CredentialError) -> [AccountType] {
-        let own = try Registration(of: type, adapters)
+        let own = try ClientIdentity(of: type, adapters)
         return try entries().compactMap { entry in
             guard entry.name != type.name, case .success(let other) = entry.type,
-                other.keychainGroup != type.keychainGroup, (try? Registration(of: other, adapters)) == own
+                other.keychainGroup != type.keychainGroup, (try? ClientIdentity(of: other, adapters)) == own
             else { return nil }
             return other
         }
@@ -177,7 +179,7 @@ public struct AccountTypeCatalog: Sendable {
     /// - Throws: ``ErrorCode/usage`` when the user's folder defines the name and `force` is not given;
     ///   ``ErrorCode/inputOutput``.
     public func add(_ type: AccountType, force: Bool = false) throws(CredentialError) -> String {
-        let name = try Name.checked(type.name, kind: .accountType)
+        let name = try Identifier.checked(type.name, kind: .accountType)
         try checkFree(name, force: force)
         let path = "\(try userFolder())/\(name).json"
         try files.write(Self.bytes(of: type), to: path)
@@ -214,7 +216,7 @@ public struct AccountTypeCatalog: Sendable {
     /// - Throws: ``ErrorCode/usage`` when it is defined elsewhere, which the message names;
     ///   ``ErrorCode/unknownType``; ``ErrorCode/inputOutput``.
     public func remove(_ name: String) throws(CredentialError) -> [String] {
-        let name = try Name.checked(name, kind: .accountType)
+        let name = try Identifier.checked(name, kind: .accountType)
         let own = try userFiles(of: name)
         if own.isEmpty {
             for path in paths(of: name) where try files.read(path) != nil {
@@ -275,7 +277,7 @@ public struct AccountTypeCatalog: Sendable {
     private static func typeName(_ file: String) -> String? {
         guard let suffix = suffixes.first(where: file.hasSuffix) else { return nil }
         let name = String(file.dropLast(suffix.count))
-        return Name.isValid(name) ? name : nil
+        return Identifier.isValid(name) ? name : nil
     }
 
     private func unknown(_ name: String) throws(CredentialError) -> CredentialError {
@@ -290,8 +292,8 @@ public struct AccountTypeCatalog: Sendable {
                     .unknownType, "no account type '\(name)': \(folder)/\(file) is a link that leads nowhere")
             }
         }
-        let hint: Message =
-            NearestWord.to(name, among: names).map { "did you mean '\($0)'?" }
+        let hint: LocalizedMessage =
+            SpellingSuggestion.to(name, among: names).map { "did you mean '\($0)'?" }
             ?? "define it: credmgr types add --help"
         return CredentialError(.unknownType, "no account type '\(name)'", hint: hint)
     }

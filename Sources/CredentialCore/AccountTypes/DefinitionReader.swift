@@ -4,7 +4,7 @@ package import StrictJSON
 package struct DefinitionReader {
     private let members: JSONObject
     /// The file, for messages.
-    let place: Message?
+    let place: LocalizedMessage?
     private let path: String
 
     /// Takes an object to read.
@@ -14,17 +14,17 @@ package struct DefinitionReader {
     ///   - place: the file, for messages; `nil` when it is none.
     ///   - path: the key that the object stands at, with a dot at its end; empty for the whole file.
     /// - Throws: ``ErrorCode/configuration`` for a key that is not known, naming the nearest one.
-    package init(_ members: JSONObject, known: [String], place: Message?, at path: String = "")
+    package init(_ members: JSONObject, known: [String], place: LocalizedMessage?, at path: String = "")
         throws(CredentialError)
     {
         self.members = members
         self.place = place
         self.path = path
-        let ending: Message = place.map { " in \($0)" } ?? ""
+        let ending: LocalizedMessage = place.map { " in \($0)" } ?? ""
         for key in members.keys where !known.contains(key) {
             throw CredentialError(
-                .configuration, "unknown key '\(path)\(ForeignText.shown(key, limit: 60))'\(ending)",
-                hint: NearestWord.to(key, among: known).map { "did you mean '\(path)\($0)'?" }
+                .configuration, "unknown key '\(path)\(UntrustedText.shown(key, limit: 60))'\(ending)",
+                hint: SpellingSuggestion.to(key, among: known).map { "did you mean '\(path)\($0)'?" }
                     ?? "known keys: \(known.joined(separator: ", "))")
         }
     }
@@ -35,8 +35,8 @@ package struct DefinitionReader {
     /// The value of `key` as it stands.
     package func value(_ key: String) -> JSONValue? { members[key] }
 
-    /// A string that is not empty and obeys `rule`, one of ``DefinitionRule``.
-    package func string(_ key: String, _ rule: (String) -> Message? = DefinitionRule.plainText)
+    /// A string that is not empty and obeys `rule`, one of ``DefinitionValidation``.
+    package func string(_ key: String, _ rule: (String) -> LocalizedMessage? = DefinitionValidation.plainText)
         throws(CredentialError)
         -> String?
     {
@@ -47,7 +47,7 @@ package struct DefinitionReader {
     }
 
     /// An array of strings of which each obeys `rule`; empty when it is not there.
-    package func strings(_ key: String, _ rule: (String) -> Message?) throws(CredentialError) -> [String] {
+    package func strings(_ key: String, _ rule: (String) -> LocalizedMessage?) throws(CredentialError) -> [String] {
         guard let value = members[key] else { return [] }
         guard let elements = value.array else { throw wrongKind(key, expected: "an array of strings") }
         var strings: [String] = []
@@ -65,24 +65,25 @@ package struct DefinitionReader {
         switch members[key] {
         case nil: return []
         case .string(let text)?: scopes = text.split(separator: " ").map(String.init)
-        case .array?: scopes = try strings(key, DefinitionRule.scopeToken)
+        case .array?: scopes = try strings(key, DefinitionValidation.scopeToken)
         default: throw wrongKind(key, expected: "a string or an array of strings")
         }
-        for scope in scopes { try check(scope, at: key, DefinitionRule.scopeToken) }
+        for scope in scopes { try check(scope, at: key, DefinitionValidation.scopeToken) }
         var seen: Set<String> = []
         scopes = scopes.filter { seen.insert($0).inserted }
         return scopes
     }
 
     /// An object of strings of which each name and value obey `rule`; empty when it is not there.
-    package func map(_ key: String, _ rule: (String, String) -> Message?) throws(CredentialError) -> [String:
+    package func map(_ key: String, _ rule: (String, String) -> LocalizedMessage?) throws(CredentialError)
+        -> [String:
         String]
     {
         guard let value = members[key] else { return [:] }
         guard let object = value.object else { throw wrongKind(key, expected: "an object of strings") }
         var map: [String: String] = [:]
         for (name, value) in object.members {
-            let key = "\(key).\(ForeignText.shown(name, limit: 60))"
+            let key = "\(key).\(UntrustedText.shown(name, limit: 60))"
             guard let text = value.string else { throw wrongKind(key, value, expected: "a string") }
             if let problem = rule(name, text) { throw fault(key, problem) }
             map[name] = text
@@ -119,11 +120,11 @@ package struct DefinitionReader {
         return flag
     }
 
-    /// A time in seconds: a whole number, or a text as options take it (``TimeSpan``).
+    /// A time in seconds: a whole number, or a text as options take it (``DurationText``).
     package func time(_ key: String, atLeast least: Int64) throws(CredentialError) -> Int64? {
         guard let value = members[key] else { return nil }
-        guard let number = value.integer ?? value.string.flatMap(TimeSpan.seconds),
-            (least...TimeSpan.longest).contains(number)
+        guard let number = value.integer ?? value.string.flatMap(DurationText.seconds),
+            (least...DurationText.longest).contains(number)
         else { throw fault(key, "must be a time such as 90, \"90s\" or \"8h\", from \(least) s to a year") }
         return number
     }
@@ -137,27 +138,30 @@ package struct DefinitionReader {
             let words = Choice.allCases.map(\.rawValue)
             throw fault(
                 key, "must be one of \(words.joined(separator: ", "))",
-                hint: NearestWord.to(word, among: words).map { "did you mean '\($0)'?" })
+                hint: SpellingSuggestion.to(word, among: words).map { "did you mean '\($0)'?" })
         }
         return choice
     }
 
     /// The error for a value that does not do.
-    package func fault(_ key: String, _ problem: Message, hint: Message? = nil) -> CredentialError {
+    package func fault(_ key: String, _ problem: LocalizedMessage, hint: LocalizedMessage? = nil) -> CredentialError
+    {
         let problem = place.map { "\(problem) in \($0)" } ?? problem
         return CredentialError(.configuration, "key '\(path)\(key)' \(problem)", hint: hint)
     }
 
     /// The error for a value of the wrong kind.
-    package func wrongKind(_ key: String, expected: Message) -> CredentialError {
+    package func wrongKind(_ key: String, expected: LocalizedMessage) -> CredentialError {
         wrongKind(key, members[key] ?? .null, expected: expected)
     }
 
-    private func wrongKind(_ key: String, _ value: JSONValue, expected: Message) -> CredentialError {
+    private func wrongKind(_ key: String, _ value: JSONValue, expected: LocalizedMessage) -> CredentialError {
         fault(key, "must be \(expected), not \(value.kind)\(place == nil ? "" : ",")")
     }
 
-    private func check(_ text: String, at key: String, _ rule: (String) -> Message?) throws(CredentialError) {
+    private func check(_ text: String, at key: String, _ rule: (String) -> LocalizedMessage?)
+        throws(CredentialError)
+    {
         if text.isEmpty { throw fault(key, "is empty") }
         if text.first == "<", text.last == ">" { throw fault(key, "has a placeholder that is not filled in") }
         if let problem = rule(text) { throw fault(key, problem) }

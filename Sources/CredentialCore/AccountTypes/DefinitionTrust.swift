@@ -7,7 +7,7 @@ internal import StrictJSON
 /// SHA-256 is the one in `imported.json`.
 package struct DefinitionTrust: Sendable {
     private let catalog: AccountTypeCatalog
-    private let typeFiles: any TypeFiles
+    private let typeFiles: any DefinitionStore
     private let cryptography: any Cryptography
     private let clock: any WallClock
     private let isProgramsOwn: @Sendable (String) -> Bool
@@ -67,12 +67,13 @@ package struct DefinitionTrust: Sendable {
     }
 
     /// Why a token does not go where only an unconfirmed definition names the place.
-    static func refusal(_ account: Account, by name: String, _ place: String) -> OriginAuthority.Refusal {
-        OriginAuthority.Refusal(
+    static func refusal(_ account: Account, by name: String, _ place: String) -> TokenDestinationPolicy.Refusal {
+        TokenDestinationPolicy.Refusal(
             """
-            account type \(name) is not confirmed, and only it names \(ForeignText.shown(place, limit: 200)): tokens of \
-            \(ForeignText.shown(account.shownName)) (\(account.id)), signed in under \(account.type), do not go there
-            """, hint: Message(verbatim: "credmgr types trust \(ShellQuote.word(name))"), isOfTrust: true)
+            account type \(name) is not confirmed, and only it names \(UntrustedText.shown(place, limit: 200)): tokens of \
+            \(UntrustedText.shown(account.shownName)) (\(account.id)), signed in under \(account.type), do not go there
+            """, hint: LocalizedMessage(verbatim: "credmgr types trust \(ShellQuoting.word(name))"), isOfTrust: true
+        )
     }
 
     // MARK: Confirming
@@ -102,7 +103,7 @@ package struct DefinitionTrust: Sendable {
     func follow(_ name: String, _ bytes: [UInt8]) throws(CredentialError) {
         guard !isConfirmed(name) else { return }
         // One of another program's folder was never imported: accounts that were signed in under it stay under it.
-        let at = try imports()[name]?.at ?? Instant(epochSeconds: 0)
+        let at = try imports()[name]?.at ?? Timestamp(epochSeconds: 0)
         try note(Import(digest: try digest(bytes), at: at), of: name)
     }
 
@@ -120,7 +121,7 @@ package struct DefinitionTrust: Sendable {
 
     private struct Import {
         let digest: String
-        let at: Instant
+        let at: Timestamp
     }
 
     private func imports() throws(CredentialError) -> [String: Import] {
@@ -130,7 +131,7 @@ package struct DefinitionTrust: Sendable {
             else {
                 throw Self.damaged(importedFile)
             }
-            imports[name] = Import(digest: digest, at: Instant(epochSeconds: at))
+            imports[name] = Import(digest: digest, at: Timestamp(epochSeconds: at))
         }
         return imports
     }
@@ -158,7 +159,7 @@ package struct DefinitionTrust: Sendable {
 
     private static func damaged(_ path: String) -> CredentialError {
         CredentialError(
-            .configuration, "\(ForeignText.shown(path, limit: 4_096)) is damaged",
+            .configuration, "\(UntrustedText.shown(path, limit: 4_096)) is damaged",
             hint: "move it away, and confirm the definitions again: credmgr types trust --help")
     }
 

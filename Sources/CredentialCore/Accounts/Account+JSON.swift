@@ -13,10 +13,10 @@ extension Account {
         json["subject"] = .string(subject)
         json["username"] = username.map(JSONValue.string)
         json["name"] = displayName.map(JSONValue.string)
-        if let formerNames {
+        if let previousNames {
             var named = JSONObject()
-            named["username"] = formerNames.username.map(JSONValue.string)
-            named["name"] = formerNames.displayName.map(JSONValue.string)
+            named["username"] = previousNames.username.map(JSONValue.string)
+            named["name"] = previousNames.displayName.map(JSONValue.string)
             json["former_names"] = .object(named)
         }
         if let formerRegistration {
@@ -28,8 +28,8 @@ extension Account {
         }
         json["label"] = label.map(JSONValue.string)
         json["store"] = .string(store.rawValue)
-        json["leftover"] = leftover.map { .string($0.rawValue) }
-        json["chosen_at"] = chosenAt.map { .integer($0.epochSeconds) }
+        json["leftover"] = staleKeyringCopy.map { .string($0.rawValue) }
+        json["chosen_at"] = madeDefaultAt.map { .integer($0.epochSeconds) }
         switch status {
         case .active: json["status"] = "active"
         case .needsLogin(let reason):
@@ -46,7 +46,7 @@ extension Account {
         json["expires_at"] = expiresAt.map { .integer($0.epochSeconds) }
         json["refresh_expires_at"] = refreshExpiresAt.map { .integer($0.epochSeconds) }
         if endsWithToken { json["ends_with_token"] = true }
-        json["told_ending"] = toldEnding.map { .integer($0.rawValue) }
+        json["told_ending"] = lastExpiryNotice.map { .integer($0.rawValue) }
         json["tokens"] = tokenTimes.map { .array($0.map(\.json)) }
         if !tokenDigests.isEmpty { json["token_digests"] = JSONValue(tokenDigests) }
         json["created_at"] = .integer(createdAt.epochSeconds)
@@ -61,27 +61,27 @@ extension Account {
         let reader = RecordReader(json, of: "account")
         let id = try reader.string("id")
         // The id names files.
-        guard Name.isValid(id) else { throw reader.damage("id") }
+        guard Identifier.isValid(id) else { throw reader.damage("id") }
         guard let store = StoreKind(rawValue: try reader.string("store")) else { throw reader.damage("store") }
         self.init(
             id: id, type: try reader.string("type"), adapter: try reader.string("adapter"),
-            registration: Registration(
+            registration: ClientIdentity(
                 provider: try reader.string("provider"), clientID: try reader.string("client_id")),
             subject: try reader.string("subject"), store: store, now: try reader.instant("created_at"))
         issuer = try reader.optionalString("issuer")
         username = try reader.optionalString("username")
         displayName = try reader.optionalString("name")
-        formerNames = json["former_names"]?.object.map {
+        previousNames = json["former_names"]?.object.map {
             Names(username: $0["username"]?.string, displayName: $0["name"]?.string)
         }
         if let former = json["former_registration"]?.object, let provider = former["provider"]?.string,
             let clientID = former["client_id"]?.string
         {
-            formerRegistration = Registration(provider: provider, clientID: clientID)
+            formerRegistration = ClientIdentity(provider: provider, clientID: clientID)
         }
         label = try reader.optionalString("label")
-        leftover = try reader.optionalString("leftover").flatMap(StoreKind.init(rawValue:))
-        chosenAt = try reader.optionalInstant("chosen_at")
+        staleKeyringCopy = try reader.optionalString("leftover").flatMap(StoreKind.init(rawValue:))
+        madeDefaultAt = try reader.optionalInstant("chosen_at")
         switch try reader.string("status") {
         case "active": status = .active
         case "needs-login": status = .needsLogin(reason: try reader.optionalString("status_reason") ?? "")
@@ -96,10 +96,10 @@ extension Account {
         expiresAt = try reader.optionalInstant("expires_at")
         refreshExpiresAt = try reader.optionalInstant("refresh_expires_at")
         endsWithToken = json["ends_with_token"] == true
-        toldEnding = json["told_ending"]?.integer.flatMap(SignInEnding.init(rawValue:))
+        lastExpiryNotice = json["told_ending"]?.integer.flatMap(ExpiryNotice.init(rawValue:))
         // One that cannot be read is one that is not known.
         tokenTimes = json["tokens"]?.array.flatMap { values in
-            let times = values.compactMap { TokenTimes(json: $0) }
+            let times = values.compactMap { TokenValiditySummary(json: $0) }
             return times.count == values.count ? times : nil
         }
         tokenDigests = json["token_digests"]?.array?.compactMap(\.string) ?? []

@@ -10,7 +10,7 @@ public struct Account: Sendable, Hashable {
     /// The adapter that signed it in.
     public var adapter: String
     /// Provider and client.
-    public var registration: Registration
+    public var registration: ClientIdentity
     /// The issuer of its id token, where there is one.
     public var issuer: String?
     /// The subject at the provider.
@@ -21,19 +21,19 @@ public struct Account: Sendable, Hashable {
     public var displayName: String?
     /// The names from the sign-in before, if a keyring has the tokens: the last sign-in has changed the names, and
     /// a process that ended between keyring and record has left them in the record.
-    package var formerNames: Names?
+    package var previousNames: Names?
     /// The registration before `types set` moved the account, where a keyring has the tokens: a process that ends between keyring
     /// and record leaves the record with it.
-    package var formerRegistration: Registration?
+    package var formerRegistration: ClientIdentity?
     /// The user's own name for it.
     public var label: String?
     /// The store of its secrets. Exactly one store is authoritative.
     public var store: StoreKind
     /// A store that may hold a copy that does not count: what a migration between the stores has begun to write, or
     /// has not removed yet.
-    public var leftover: StoreKind?
+    public var staleKeyringCopy: StoreKind?
     /// When it was made the default of its registration; of several the newest one counts.
-    public var chosenAt: Instant?
+    public var madeDefaultAt: Timestamp?
     /// Whether it can give tokens.
     public var status: Status
     /// The policies it holds grants for, sorted; empty where the provider has none.
@@ -43,26 +43,26 @@ public struct Account: Sendable, Hashable {
     /// The scopes granted, of the newest grant.
     public var scope: [String]
     /// When the newest access token ends.
-    public var expiresAt: Instant?
+    public var expiresAt: Timestamp?
     /// When the refresh token ends, where the provider tells.
-    public var refreshExpiresAt: Instant?
+    public var refreshExpiresAt: Timestamp?
     /// Whether it has no refresh token, so that it ends with its token.
     package var endsWithToken = false
-    /// How near the end of the sign-in is, as far as that was told: see ``SignInEnding``.
-    package var toldEnding: SignInEnding?
+    /// How near the end of the sign-in is, as far as that was told: see ``ExpiryNotice``.
+    package var lastExpiryNotice: ExpiryNotice?
     /// From when to when its access tokens are valid; `nil` where that is not known.
-    package var tokenTimes: [TokenTimes]?
+    package var tokenTimes: [TokenValiditySummary]?
     /// Digests of its refresh tokens by a key of the machine that wrote them: see ``UsedRefreshTokens/digest(of:)``.
     package var tokenDigests: [String] = []
     /// When it was signed in first.
-    public var createdAt: Instant
+    public var createdAt: Timestamp
     /// When anything of it changed last.
-    public var updatedAt: Instant
+    public var updatedAt: Timestamp
 
     /// Makes an account that has just been signed in.
     public init(
-        id: String, type: String, adapter: String, registration: Registration, subject: String, store: StoreKind,
-        now: Instant
+        id: String, type: String, adapter: String, registration: ClientIdentity, subject: String, store: StoreKind,
+        now: Timestamp
     ) {
         self.id = id
         self.type = type
@@ -92,7 +92,7 @@ public struct Account: Sendable, Hashable {
     /// provider, which stays so for as long as there is the account, under the same names.
     package func fits(_ record: Account) -> Bool {
         (hasRegistration(of: record) || record.registration == formerRegistration) && subject == record.subject
-            && (record.names == names || record.names == formerNames)
+            && (record.names == names || record.names == previousNames)
     }
 
     /// Whether this account and another one are of one registration, which one of both may name in the earlier form. Only the type
@@ -112,10 +112,10 @@ public struct Account: Sendable, Hashable {
     /// user chose, and what has been told.
     package mutating func adoptRecord(_ record: Account) {
         store = record.store
-        leftover = record.leftover
+        staleKeyringCopy = record.staleKeyringCopy
         label = record.label
-        chosenAt = record.chosenAt
-        toldEnding = record.toldEnding
+        madeDefaultAt = record.madeDefaultAt
+        lastExpiryNotice = record.lastExpiryNotice
     }
 
     /// Whether an account can give tokens.
@@ -131,7 +131,7 @@ public struct Account: Sendable, Hashable {
 }
 
 /// One client at one provider, which an account belongs to: see ``CredentialAdapter/provider(of:)``.
-public struct Registration: Sendable, Hashable {
+public struct ClientIdentity: Sendable, Hashable {
     /// The provider as its adapter names it; equal strings mean the same provider.
     public let provider: String
     /// The client id.
@@ -148,14 +148,14 @@ public struct Registration: Sendable, Hashable {
 ///
 /// Each is told of once: seven days and one day before. A sign-in that never lasts longer than a step is not told to end
 /// within it, since that is always so.
-package enum SignInEnding: Int64, Sendable, Hashable {
+package enum ExpiryNotice: Int64, Sendable, Hashable {
     /// Within seven days.
     case week = 7
     /// Within a day.
     case day = 1
 
     /// The nearest step that an end has come to; `nil` for one that is further away.
-    package init?(of end: Instant?, now: Instant) {
+    package init?(of end: Timestamp?, now: Timestamp) {
         guard let left = end?.seconds(since: now) else { return nil }
         switch left {
         case ...86_400: self = .day
@@ -169,16 +169,16 @@ extension Account {
     /// Notes how near the end of the sign-in is by now.
     ///
     /// - Returns: whether it has come a step nearer since it was noted last.
-    package mutating func noteEnding(now: Instant) -> Bool {
-        let ending = SignInEnding(of: refreshExpiresAt, now: now)
-        defer { toldEnding = ending }
+    package mutating func recordExpiryNotice(now: Timestamp) -> Bool {
+        let ending = ExpiryNotice(of: refreshExpiresAt, now: now)
+        defer { lastExpiryNotice = ending }
         guard let ending else { return false }
-        return toldEnding.map { ending.rawValue < $0.rawValue } ?? true
+        return lastExpiryNotice.map { ending.rawValue < $0.rawValue } ?? true
     }
 
     /// Whether the end of the sign-in is near, and the account still works.
-    package func endsSoon(now: Instant) -> Bool {
+    package func endsSoon(now: Timestamp) -> Bool {
         guard case .active = status else { return false }
-        return SignInEnding(of: refreshExpiresAt, now: now) != nil
+        return ExpiryNotice(of: refreshExpiresAt, now: now) != nil
     }
 }

@@ -160,14 +160,14 @@ extension AccountIndex {
         _ bytes: borrowing Span<UInt8>, _ range: Range<Int>, word: (UInt64) -> Void,
         line: (borrowing Span<UInt8>, Range<Int>) -> Bool
     ) -> Int? {
-        let newlines = Words.repeating(newline)
+        let newlines = SWARScan.repeating(newline)
         var start = range.lowerBound
         var isSound = true
-        Words.each(bytes, range) { now, offset in
+        SWARScan.each(bytes, range) { now, offset in
             word(now)
-            var ends = Words.places(of: newlines, in: now)
+            var ends = SWARScan.places(of: newlines, in: now)
             while ends != 0 {
-                let end = offset &+ Words.first(ends)
+                let end = offset &+ SWARScan.first(ends)
                 isSound = isSound && line(bytes, start..<end)
                 start = end &+ 1
                 ends &= ends &- 1
@@ -266,12 +266,12 @@ extension AccountIndex {
             return true
         }
         let registration = account.registration
-        let chosenAt = account.chosenAt.map { String($0.epochSeconds) } ?? ""
+        let madeDefaultAt = account.madeDefaultAt.map { String($0.epochSeconds) } ?? ""
         return isNext(account.id) && isNext(tab) && isNext(account.type) && isNext(tab)
             && isNext(registration.provider)
             && isNext(tab) && isNext(registration.clientID) && isNext(tab) && isNext(account.subject) && isNext(tab)
             && isNext(account.username ?? "") && isNext(tab) && isNext(account.displayName ?? "") && isNext(tab)
-            && isNext(account.label ?? "") && isNext(tab) && isNext(chosenAt) && offset == line.end
+            && isNext(account.label ?? "") && isNext(tab) && isNext(madeDefaultAt) && offset == line.end
     }
 
     /// The line of an account, to be appended.
@@ -285,7 +285,7 @@ extension AccountIndex {
         let fields = [
             entry.type, entry.registration.provider, entry.registration.clientID, entry.subject,
             entry.username ?? "", entry.displayName ?? "", entry.label ?? "",
-            entry.chosenAt.map { String($0.epochSeconds) } ?? "",
+            entry.madeDefaultAt.map { String($0.epochSeconds) } ?? "",
         ]
         for field in fields {
             line.append(tab)
@@ -344,17 +344,17 @@ extension AccountIndex {
 
     /// Returns the position of the first or second tab in a line; the end of a line that has none.
     static func place(ofTab number: Int, in line: Line, _ bytes: borrowing Span<UInt8>) -> Int {
-        let tabs = Words.repeating(tab)
+        let tabs = SWARScan.repeating(tab)
         let end = line.end
         var offset = line.start, left = number
         while offset < end {
-            var places = Words.places(of: tabs, in: Words.load(bytes, at: offset, before: end))
+            var places = SWARScan.places(of: tabs, in: SWARScan.load(bytes, at: offset, before: end))
             while places != 0 {
                 left &-= 1
-                if left == 0 { return offset &+ Words.first(places) }
+                if left == 0 { return offset &+ SWARScan.first(places) }
                 places &= places &- 1
             }
-            offset &+= Words.size
+            offset &+= SWARScan.size
         }
         return end
     }
@@ -373,11 +373,11 @@ extension AccountIndex.Entry {
         let fields = line + [String](repeating: "", count: max(0, 9 - line.count))
         id = fields[0]
         type = fields[1]
-        registration = Registration(provider: fields[2], clientID: fields[3])
+        registration = ClientIdentity(provider: fields[2], clientID: fields[3])
         subject = fields[4]
         username = fields[5].isEmpty ? nil : fields[5]
         displayName = fields[6].isEmpty ? nil : fields[6]
         label = fields[7].isEmpty ? nil : fields[7]
-        chosenAt = Int64(fields[8]).map(Instant.init)
+        madeDefaultAt = Int64(fields[8]).map(Timestamp.init)
     }
 }

@@ -1,12 +1,12 @@
 /// Finding names.
 extension AccountIndex {
     /// The accounts of a registration; all for `nil`. No more than `limit` are looked for.
-    public func entries(of registration: Registration?, atMost limit: Int = .max) -> [Entry] {
+    public func entries(of registration: ClientIdentity?, atMost limit: Int = .max) -> [Entry] {
         lines(of: registration, atMost: limit).map(entry)
     }
 
     /// How many accounts a registration has; all for `nil`. No more than `limit` are counted.
-    public func count(of registration: Registration?, atMost limit: Int = .max) -> Int {
+    public func count(of registration: ClientIdentity?, atMost limit: Int = .max) -> Int {
         lines(of: registration, atMost: limit).count
     }
 
@@ -19,12 +19,12 @@ extension AccountIndex {
     }
 
     /// The accounts of a registration whose subject this is.
-    public func entries(of registration: Registration, subject: String) -> [Entry] {
+    public func entries(of registration: ClientIdentity, subject: String) -> [Entry] {
         lines(of: registration, followedBy: Self.escaped(subject) + [Self.tab]).map(entry)
     }
 
     /// The account that was made the default of a registration last.
-    public func chosen(of registration: Registration) -> Entry? {
+    public func chosen(of registration: ClientIdentity) -> Entry? {
         let wanted = Self.fields(of: registration)
         let span = bytes.span
         var newest: (at: Int64, line: Line)?
@@ -42,7 +42,7 @@ extension AccountIndex {
 
     /// The account that is taken where none is named: the only one, else the one that was chosen. While a record cannot
     /// be read, it is not known that one is the only one, unless it is known of which registration the other is.
-    public func defaultEntry(of registration: Registration) -> Entry? {
+    public func defaultEntry(of registration: ClientIdentity) -> Entry? {
         let all = withUnreadable
         let lines = all.lines(of: registration, atMost: 2)
         return lines.count == 1 && all.unreadable.isEmpty ? entry(lines[0]) : all.chosen(of: registration)
@@ -62,7 +62,7 @@ extension AccountIndex {
 
     /// The accounts that a name fits: by id, else by label, else by username, else by subject, else by the beginning of
     /// an id.
-    public func matches(for name: String, of registration: Registration?) -> [Entry] {
+    public func matches(for name: String, of registration: ClientIdentity?) -> [Entry] {
         let word = Self.escaped(name)
         let places = Self.places(of: word, bytes.span)
         if places.isEmpty { return [] }
@@ -102,7 +102,7 @@ extension AccountIndex {
         var found: [Int] = []
         // A tab, behind it the first byte, and the last one as far from it as the word is long.
         let body = min(headSize, bytes.count)..<bytes.count
-        Words.eachPlace(of: tab, first, last, after: word.count, in: bytes, body) { tab in
+        SWARScan.eachPlace(of: tab, first, last, after: word.count, in: bytes, body) { tab in
             let start = tab + 1, end = start + word.count
             guard has(word, bytes, at: start) else { return }
             // The sign stands before the first field of a line, and a line break before that.
@@ -123,7 +123,7 @@ extension AccountIndex {
     // MARK: Registrations
 
     /// The fields of a registration with the tab behind them.
-    private static func fields(of registration: Registration) -> [UInt8] {
+    private static func fields(of registration: ClientIdentity) -> [UInt8] {
         escaped(registration.provider) + [tab] + escaped(registration.clientID) + [tab]
     }
 
@@ -133,7 +133,7 @@ extension AccountIndex {
     }
 
     private func lines(
-        of registration: Registration?, followedBy fields: [UInt8] = [], atMost limit: Int = .max
+        of registration: ClientIdentity?, followedBy fields: [UInt8] = [], atMost limit: Int = .max
     ) -> [Line] {
         guard let registration else { return limit < lines.count ? Array(lines[..<limit]) : lines }
         let wanted = Self.fields(of: registration) + fields
@@ -151,9 +151,9 @@ extension AccountIndex {
         guard start + wanted.count <= bytes.count else { return false }
         let span = wanted.span
         var offset = 0
-        while offset + Words.size <= wanted.count {
-            if Words.load(span, at: offset) != Words.load(bytes, at: start + offset) { return false }
-            offset += Words.size
+        while offset + SWARScan.size <= wanted.count {
+            if SWARScan.load(span, at: offset) != SWARScan.load(bytes, at: start + offset) { return false }
+            offset += SWARScan.size
         }
         while offset < wanted.count {
             if span[offset] != bytes[start + offset] { return false }

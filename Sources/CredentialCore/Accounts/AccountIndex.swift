@@ -13,7 +13,7 @@ public struct AccountIndex: Sendable, Equatable {
         /// The type it was signed in under.
         public let type: String
         /// Provider and client.
-        public internal(set) var registration: Registration
+        public internal(set) var registration: ClientIdentity
         /// The subject at the provider.
         public let subject: String
         /// The name it signs in with.
@@ -23,7 +23,7 @@ public struct AccountIndex: Sendable, Equatable {
         /// The user's own name for it.
         public let label: String?
         /// When it was made the default of its registration; the newest one counts.
-        public let chosenAt: Instant?
+        public let madeDefaultAt: Timestamp?
 
         /// Makes the entry of an account in the index.
         public init(_ account: Account) {
@@ -34,7 +34,7 @@ public struct AccountIndex: Sendable, Equatable {
             username = account.username
             displayName = account.displayName
             label = account.label
-            chosenAt = account.chosenAt
+            madeDefaultAt = account.madeDefaultAt
         }
 
         /// The name to show.
@@ -137,8 +137,8 @@ public struct AccountIndex: Sendable, Equatable {
     public var ids: [String] { inOrder.sorted() }
 
     /// Which ids there are, those whose records cannot be read included.
-    public var idSum: NameSum {
-        var sum = NameSum()
+    public var idSum: UnorderedChecksum {
+        var sum = UnorderedChecksum()
         let span = bytes.span
         for line in lines { sum.add(span, Self.id(span, line)) }
         for id in unreadable {

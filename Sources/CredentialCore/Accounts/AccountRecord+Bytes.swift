@@ -38,7 +38,7 @@ extension AccountRecord {
             let facts = json["account"]?.object
         else { throw Self.damage("a member is missing") }
         guard name == group.name else {
-            throw Self.damage("it is one of group \(ForeignText.shown(name, limit: 80))")
+            throw Self.damage("it is one of group \(UntrustedText.shown(name, limit: 80))")
         }
         let account = try Account(json: facts)
         guard account.id == id else { throw Self.damage("it is that of account \(account.id)") }
@@ -55,5 +55,7 @@ extension AccountRecord {
         sealed = SealedTokenSet(generation: number, key: key, bytes: rest)
     }
 
-    private static func damage(_ reason: Message) -> CredentialError { CredentialError(.storeDamaged, reason) }
+    private static func damage(_ reason: LocalizedMessage) -> CredentialError {
+        CredentialError(.storeDamaged, reason)
+    }
 }

@@ -24,7 +24,7 @@ package struct AccountSelection: Sendable {
     }
 
     /// A wish for an account and where it comes from.
-    package struct Wish: Sendable {
+    package struct AccountQuery: Sendable {
         /// The id, username, subject or label.
         package let name: String
         /// The rule that it comes from.
@@ -55,13 +55,13 @@ package struct AccountSelection: Sendable {
         /// Whether shared groups are looked into as this machine has seen them last, and no cluster is asked.
         package let asSeen: Bool
         /// Only the accounts of this registration; all for `nil`. Only one has a default.
-        package let registration: Registration?
+        package let registration: ClientIdentity?
         /// The type whose registration that is, for messages; `nil` where no type is named.
         package let type: String?
         /// The place that they belong to, for messages: "account type B2C_Account".
-        package let place: Message
+        package let place: LocalizedMessage
         /// The command that signs in, for hints.
-        package let login: Message
+        package let login: LocalizedMessage
         /// The command that makes the account of an id the default, for hints; `nil` where a default would not decide.
         package let use: @Sendable (String) -> String?
         /// Why an account is none of them though it is in one of the groups; `nil` for one that is.
@@ -69,9 +69,9 @@ package struct AccountSelection: Sendable {
 
         /// Names the candidates.
         package init(
-            in groups: [KeychainGroup], asSeen: Bool = false, of registration: Registration? = nil,
-            type: String? = nil, place: Message,
-            login: Message, use: @escaping @Sendable (String) -> String? = { _ in nil },
+            in groups: [KeychainGroup], asSeen: Bool = false, of registration: ClientIdentity? = nil,
+            type: String? = nil, place: LocalizedMessage,
+            login: LocalizedMessage, use: @escaping @Sendable (String) -> String? = { _ in nil },
             objection: @escaping @Sendable (AccountIndex.Entry, KeychainGroup) -> CredentialError? = { _, _ in nil }
         ) {
             self.groups = groups
@@ -85,7 +85,7 @@ package struct AccountSelection: Sendable {
         }
 
         fileprivate func index(
-            of group: KeychainGroup, _ records: any AccountRecords, _ check: IndexCheck
+            of group: KeychainGroup, _ records: any AccountRecordStore, _ check: IndexVerification
         ) throws(CredentialError) -> AccountIndex {
             asSeen ? try records.seenIndex(of: group, check) : try records.index(of: group, check)
         }
@@ -93,9 +93,9 @@ package struct AccountSelection: Sendable {
 
     /// How far the names are believed at first. Without a registration only an id is one account's whatever others are
     /// called; for another name it has to be known anyway that the index names all accounts.
-    private static func firstCheck(_ candidates: Candidates, _ wish: Wish?) -> IndexCheck {
-        guard let wish, candidates.registration == nil else { return .none }
-        return wish.isLikeID ? .none : .ids
+    private static func firstCheck(_ candidates: Candidates, _ query: AccountQuery?) -> IndexVerification {
+        guard let query, candidates.registration == nil else { return .none }
+        return query.isLikeID ? .none : .ids
     }
 
     /// Chooses by the names of the index. That there is none, and that there are several, is believed only where the
@@ -103,18 +103,18 @@ package struct AccountSelection: Sendable {
     ///
     /// - Parameter wish: the account asked for, if any.
     /// - Throws: ``ErrorCode/noSuchAccount``, ``ErrorCode/ambiguousAccount`` with the list as details; the errors of
-    ///   ``AccountRecords/read(_:in:)``.
+    ///   ``AccountRecordStore/read(_:in:)``.
     package static func choose(
-        among candidates: Candidates, wish: Wish?, _ records: any AccountRecords
+        among candidates: Candidates, query: AccountQuery?, _ records: any AccountRecordStore
     ) throws(CredentialError) -> AccountSelection {
         do throws(CredentialError) {
-            let check = firstCheck(candidates, wish)
-            if let selection = try choose(among: candidates, wish: wish, records, check) { return selection }
+            let check = firstCheck(candidates, query)
+            if let selection = try choose(among: candidates, query: query, records, check) { return selection }
         } catch {
             guard error.code == .noSuchAccount || error.code == .ambiguousAccount else { throw error }
         }
         // Names other than the id may have changed in a record that the index does not know of yet.
-        if let selection = try choose(among: candidates, wish: wish, records, .everything) {
+        if let selection = try choose(among: candidates, query: query, records, .everything) {
             return selection
         }
         throw CredentialError(.noSuchAccount, "no account of \(candidates.place)", hint: candidates.login)
@@ -122,7 +122,8 @@ package struct AccountSelection: Sendable {
 
     /// - Returns: `nil` when the record of the chosen account is gone, or is of another registration than the index says.
     private static func choose(
-        among candidates: Candidates, wish: Wish?, _ records: any AccountRecords, _ check: IndexCheck,
+        among candidates: Candidates, query: AccountQuery?, _ records: any AccountRecordStore,
+        _ check: IndexVerification,
         known: [(group: KeychainGroup, index: AccountIndex)] = []
     ) throws(CredentialError) -> AccountSelection? {
         var indexes = known
@@ -133,15 +134,15 @@ package struct AccountSelection: Sendable {
         let named = indexes.map { (group: $0.group, index: $0.index.withUnreadable) }
         let (group, entry, rule): (KeychainGroup, AccountIndex.Entry, Rule)
         do throws(CredentialError) {
-            (group, entry, rule) = try choose(among: candidates, wish: wish, named)
+            (group, entry, rule) = try choose(among: candidates, query: query, named)
         } catch {
             // A record that cannot be read may be the one that is meant, where nobody knows what it was called: then its own error
             // says more.
             if error.code == .noSuchAccount {
-                try tellUnreadable(check == .everything ? nil : wish, named, records)
+                try tellUnreadable(check == .everything ? nil : query, named, records)
             }
             // Which of several is the default is not known, either, where one might be of their type, or of another.
-            if error.code == .ambiguousAccount, wish == nil, candidates.registration == nil {
+            if error.code == .ambiguousAccount, query == nil, candidates.registration == nil {
                 try tellUnreadable(nil, named, records)
             }
             throw error
@@ -150,8 +151,8 @@ package struct AccountSelection: Sendable {
         // nor is anything by names that do not agree with the records: rather no token than another person's. A name that one
         // account has is that account's.
         let isCertain =
-            wish.map { $0.name == entry.id || candidates.registration != nil }
-            ?? (rule != .onlyAccount || entry.chosenAt != nil)
+            query.map { $0.name == entry.id || candidates.registration != nil }
+            ?? (rule != .onlyAccount || entry.madeDefaultAt != nil)
         if !isCertain {
             if check == .none {
                 var confirmed: [(group: KeychainGroup, index: AccountIndex)] = []
@@ -165,12 +166,12 @@ package struct AccountSelection: Sendable {
                         ))
                 }
                 if !confirmed.elementsEqual(indexes, by: { $0.index == $1.index }) {
-                    return try choose(among: candidates, wish: wish, records, .ids, known: confirmed)
+                    return try choose(among: candidates, query: query, records, .ids, known: confirmed)
                 }
             }
-            let isBehind = if wish == nil { try tellUnreadable(nil, named, records) } else { false }
+            let isBehind = if query == nil { try tellUnreadable(nil, named, records) } else { false }
             if isBehind, check != .everything {
-                return try choose(among: candidates, wish: wish, records, .everything)
+                return try choose(among: candidates, query: query, records, .everything)
             }
         }
         guard let names = indexes.first(where: { $0.group == group })?.index else { return nil }
@@ -179,7 +180,7 @@ package struct AccountSelection: Sendable {
         // An index may have come from elsewhere, as from a backup, and be whole all the same: what it says of the account has to be
         // what the record says.
         guard let account = record?.account, account.registration == entry.registration,
-            agrees(account, entry, wish, check)
+            agrees(account, entry, query, check)
         else {
             if check == .everything, names.unreadable.contains(entry.id) {
                 throw CredentialError.recordIsMissing(entry.id)
@@ -192,21 +193,22 @@ package struct AccountSelection: Sendable {
     /// Whether the record says what the index says of an account; where the index has just been made from the records, whether it is
     /// the one that is meant still.
     private static func agrees(
-        _ account: Account, _ entry: AccountIndex.Entry, _ wish: Wish?, _ check: IndexCheck
+        _ account: Account, _ entry: AccountIndex.Entry, _ query: AccountQuery?, _ check: IndexVerification
     ) -> Bool {
         guard check == .everything else { return AccountIndex.Entry(account) == entry }
-        return wish.map { fits($0.name, account) } ?? true
+        return query.map { fits($0.name, account) } ?? true
     }
 
     /// - Returns: whether one that could not be read can be by now: the index is behind.
     /// - Throws: what is wrong with a record that cannot be read: the one that is named, or where nobody is, any.
     @discardableResult
     private static func tellUnreadable(
-        _ wish: Wish?, _ indexes: [(group: KeychainGroup, index: AccountIndex)], _ records: any AccountRecords
+        _ query: AccountQuery?, _ indexes: [(group: KeychainGroup, index: AccountIndex)],
+        _ records: any AccountRecordStore
     ) throws(CredentialError) -> Bool {
         var isBehind = false
         for (group, index) in indexes {
-            for id in index.unreadable where wish.map({ $0.name == id }) ?? true {
+            for id in index.unreadable where query.map({ $0.name == id }) ?? true {
                 guard try records.read(id, in: group) != nil else { throw CredentialError.recordIsMissing(id) }
                 isBehind = true
             }
@@ -215,32 +217,32 @@ package struct AccountSelection: Sendable {
     }
 
     private static func choose(
-        among candidates: Candidates, wish: Wish?, _ indexes: [(group: KeychainGroup, index: AccountIndex)]
+        among candidates: Candidates, query: AccountQuery?, _ indexes: [(group: KeychainGroup, index: AccountIndex)]
     ) throws(CredentialError) -> (KeychainGroup, AccountIndex.Entry, Rule) {
         let registration = candidates.registration
-        if let wish {
+        if let query {
             let (fitting, objection) = unobjected(
                 indexes.flatMap { group, index in
-                    index.matches(for: wish.name, of: registration).map { (group, $0) }
+                    index.matches(for: query.name, of: registration).map { (group, $0) }
                 }, candidates)
-            let name = ForeignText.shown(wish.name, limit: 80)
-            guard let (group, entry) = best(fitting, wish.name) else {
+            let name = UntrustedText.shown(query.name, limit: 80)
+            guard let (group, entry) = best(fitting, query.name) else {
                 if let objection { throw objection }
-                let former = indexes.flatMap { $0.index.matches(for: wish.name, of: nil) }
+                let former = indexes.flatMap { $0.index.matches(for: query.name, of: nil) }
                 if former.contains(where: { $0.type == candidates.type }) { throw none(candidates, indexes) }
                 let all = indexes.flatMap { $0.index.entries(of: registration) }
                 throw CredentialError(
                     .noSuchAccount, "no account '\(name)' of \(candidates.place)",
                     hint: all.isEmpty ? candidates.login : "credmgr accounts", details: all.map(line))
             }
-            let rivals = fitting.filter { strength(wish.name, $0.1) == strength(wish.name, entry) }
+            let rivals = fitting.filter { strength(query.name, $0.1) == strength(query.name, entry) }
             if rivals.count > 1 {
                 throw ambiguous(
                     "'\(name)' fits \(rivals.count) accounts of \(candidates.place)", rivals.map(\.1),
-                    hint: wish.again.map { "name it by its id, such as: \($0(entry.id))" }
-                        ?? byID(entry.id, wish.rule))
+                    hint: query.again.map { "name it by its id, such as: \($0(entry.id))" }
+                        ?? byID(entry.id, query.rule))
             }
-            return (group, entry, wish.rule)
+            return (group, entry, query.rule)
         }
         let counts = indexes.map { $0.index.count(of: registration, atMost: 2) }
         let total = counts.reduce(0, +)
@@ -269,7 +271,7 @@ package struct AccountSelection: Sendable {
     }
 
     /// The option that names a type, if accounts of several types match: first that of a type with one account.
-    private static func ofTypes(_ entries: [AccountIndex.Entry]) -> Message? {
+    private static func ofTypes(_ entries: [AccountIndex.Entry]) -> LocalizedMessage? {
         let counts = entries.reduce(into: [String: Int]()) { $0[$1.type, default: 0] += 1 }
         guard counts.count > 1,
             let type = entries.first(where: { counts[$0.type] == 1 })?.type ?? entries.first?.type
@@ -304,7 +306,7 @@ package struct AccountSelection: Sendable {
             .noSuchAccount,
             """
             no account of \(candidates.place) as it is defined now: those that it has were signed in with another \
-            provider or client, \(ForeignText.shown(provider, limit: 200))
+            provider or client, \(UntrustedText.shown(provider, limit: 200))
             """, hint: candidates.login, details: former.map(line))
     }
 
@@ -324,7 +326,7 @@ package struct AccountSelection: Sendable {
             .noSuchAccount,
             """
             no account of \(candidates.place): accounts of the same provider and client were signed in under \
-            \(ForeignText.shown(first.type, limit: 60)), with other endpoints
+            \(UntrustedText.shown(first.type, limit: 60)), with other endpoints
             """, hint: candidates.login, details: found.map(line))
     }
 
@@ -349,7 +351,7 @@ package struct AccountSelection: Sendable {
     static let shortestPrefix = 4
 
     /// How an account is named where its name does not tell it from others.
-    private static func byID(_ id: String, _ rule: Rule) -> Message {
+    private static func byID(_ id: String, _ rule: Rule) -> LocalizedMessage {
         switch rule {
         case .option: "name it by its id, such as: --account \(id)"
         case .configuration:
@@ -359,12 +361,12 @@ package struct AccountSelection: Sendable {
     }
 
     private static func ambiguous(
-        _ message: Message, _ entries: [AccountIndex.Entry], hint: Message
+        _ message: LocalizedMessage, _ entries: [AccountIndex.Entry], hint: LocalizedMessage
     ) -> CredentialError {
         CredentialError(.ambiguousAccount, message, hint: hint, details: entries.map(line))
     }
 
     private static func line(_ entry: AccountIndex.Entry) -> String {
-        "\(entry.id)  \(ForeignText.shown(entry.type, limit: 60))  \(ForeignText.shown(entry.shownName))"
+        "\(entry.id)  \(UntrustedText.shown(entry.type, limit: 60))  \(UntrustedText.shown(entry.shownName))"
     }
 }

@@ -4,21 +4,21 @@ extension Account {
     ///
     /// - Throws: ``ErrorCode/noSuchAccount``, naming both.
     package func check(
-        seenBy type: AccountType, _ registration: Registration, in group: KeychainGroup
+        seenBy type: AccountType, _ registration: ClientIdentity, in group: KeychainGroup
     ) throws(CredentialError) {
         guard registration != self.registration else { return }
         throw self.registration.notSeen(id, by: type, registration, in: group)
     }
 }
 
-extension Registration {
+extension ClientIdentity {
     /// That an account of this registration is none of a type's. The remedy is a sign-in under the type as it is
     /// now.
     package func notSeen(
-        _ account: String, by type: AccountType, _ registration: Registration, in group: KeychainGroup,
+        _ account: String, by type: AccountType, _ registration: ClientIdentity, in group: KeychainGroup,
         code: ErrorCode = .noSuchAccount
     ) -> CredentialError {
-        let hint = LoginCommandLine(type: type.name, group: group == type.keychainGroup ? nil : group).hint
+        let hint = LoginHint(type: type.name, group: group == type.keychainGroup ? nil : group).hint
         return CredentialError(
             code,
             """
@@ -29,6 +29,6 @@ extension Registration {
 
     /// Client and provider, for messages.
     private var shown: String {
-        "\(ForeignText.shown(clientID, limit: 120)) (\(ForeignText.shown(provider, limit: 200)))"
+        "\(UntrustedText.shown(clientID, limit: 120)) (\(UntrustedText.shown(provider, limit: 200)))"
     }
 }

@@ -43,16 +43,16 @@ package struct RecordReader {
     }
 
     /// A member that must be a time in seconds since the epoch.
-    package func instant(_ name: String) throws(CredentialError) -> Instant {
+    package func instant(_ name: String) throws(CredentialError) -> Timestamp {
         guard case .integer(let seconds) = json[name] else { throw damage(name) }
-        return Instant(epochSeconds: seconds)
+        return Timestamp(epochSeconds: seconds)
     }
 
     /// A member that is such a time, or absent or `null`.
-    package func optionalInstant(_ name: String) throws(CredentialError) -> Instant? {
+    package func optionalInstant(_ name: String) throws(CredentialError) -> Timestamp? {
         switch json[name] {
         case nil, .null: nil
-        case .integer(let seconds): Instant(epochSeconds: seconds)
+        case .integer(let seconds): Timestamp(epochSeconds: seconds)
         default: throw damage(name)
         }
     }

@@ -1,4 +1,4 @@
-/// The text that says at which provider a client is registered: a part of a ``Registration``.
+/// The text that says at which provider a client is registered: a part of a ``ClientIdentity``.
 ///
 /// It is made from a definition alone, stored with accounts and compared; it is never used as an address
 /// (docs/decisions/0030). Two definitions with equal texts send an account's tokens to the same places.
@@ -21,7 +21,7 @@ package struct RegistrationText: Sendable {
 
     /// Adds the issuer and each explicit endpoint; without an issuer the whole token endpoint, and each other one that is at
     /// another origin.
-    package mutating func add(issuer: String?, _ explicit: [AccountType.Endpoint: WebAddress]) {
+    package mutating func add(issuer: String?, _ explicit: [AccountType.Endpoint: URI]) {
         if let issuer { words.append(issuer) }
         let origin = explicit[.token]?.origin
         for endpoint in Self.endpoints {
@@ -32,7 +32,7 @@ package struct RegistrationText: Sendable {
     }
 
     /// Adds the issuer, else the whole token endpoint.
-    package mutating func add(issuer: String?, tokenEndpoint: WebAddress?) {
+    package mutating func add(issuer: String?, tokenEndpoint: URI?) {
         if let issuer { return words.append(issuer) }
         if let tokenEndpoint { words.append(Self.tokenEndpoint + Self.whole(tokenEndpoint)) }
     }
@@ -69,7 +69,7 @@ package struct RegistrationText: Sendable {
     private static let setting = "setting."
 
     private static func origin(_ word: String) -> String? {
-        word.hasPrefix(tokenEndpoint) ? WebAddress(String(word.dropFirst(tokenEndpoint.count)))?.origin : nil
+        word.hasPrefix(tokenEndpoint) ? URI(String(word.dropFirst(tokenEndpoint.count)))?.origin : nil
     }
 
     private static func setting(_ word: String) -> String? {
@@ -82,12 +82,12 @@ package struct RegistrationText: Sendable {
         value.replacing("%", with: "%25").replacing(" ", with: "%20")
     }
 
-    private static func whole(_ address: WebAddress) -> String {
+    private static func whole(_ address: URI) -> String {
         address.origin + address.path + (address.query.map { "?" + $0 } ?? "")
     }
 }
 
-extension Registration {
+extension ClientIdentity {
     /// The registration of a definition.
     ///
     /// - Throws: ``ErrorCode/configuration``.
@@ -103,8 +103,8 @@ extension Registration {
     }
 
     /// The same registration in the form that credmgr wrote before; `nil` if that is the same.
-    package var earlier: Registration? {
-        RegistrationText.earlier(provider).map { Registration(provider: $0, clientID: clientID) }
+    package var earlier: ClientIdentity? {
+        RegistrationText.earlier(provider).map { ClientIdentity(provider: $0, clientID: clientID) }
     }
 
     /// The provider as people know it: the issuer, or the origin of the token endpoint.
@@ -113,7 +113,7 @@ extension Registration {
     /// This registration, or, if it is in the earlier form of the one that its account's type has, that one.
     ///
     /// - Parameter type: gives the registration of the account's type.
-    func current(ofType type: () -> Registration?) -> Registration {
+    func current(ofType type: () -> ClientIdentity?) -> ClientIdentity {
         guard RegistrationText.mayBeEarlier(provider), let own = type(), own.earlier == self else { return self }
         return own
     }

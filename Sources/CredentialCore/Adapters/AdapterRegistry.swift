@@ -26,9 +26,9 @@ public struct AdapterRegistry: Sendable {
         if let adapter = try adapter(named: type.adapter) { return adapter }
         throw CredentialError(
             .configuration,
-            "account type \(type.name) names the adapter '\(ForeignText.shown(type.adapter, limit: 60))', "
+            "account type \(type.name) names the adapter '\(UntrustedText.shown(type.adapter, limit: 60))', "
                 + "which is not installed",
-            hint: NearestWord.to(type.adapter, among: builtIn.map(\.name)).map { "did you mean '\($0)'?" }
+            hint: SpellingSuggestion.to(type.adapter, among: builtIn.map(\.name)).map { "did you mean '\($0)'?" }
                 ?? "credmgr adapters")
     }
 

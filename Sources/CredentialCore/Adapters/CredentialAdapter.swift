@@ -78,7 +78,7 @@ public protocol CredentialAdapter: Sendable {
     ///
     /// - Throws: ``ErrorCode/unsupported`` where the provider's adapter cannot; else as ``refresh(_:in:)``.
     func adopt(
-        _ token: ForeignToken, _ request: SignInRequest, in context: AdapterContext
+        _ token: ImportedToken, _ request: SignInRequest, in context: AdapterContext
     ) throws(CredentialError) -> SignInResult
 
     /// Refreshes a grant.
@@ -108,7 +108,7 @@ public protocol CredentialAdapter: Sendable {
     /// Revokes a grant at the provider, and with it the access tokens that it would honour on.
     ///
     /// - Throws: as for a grant alone. A grant or token that was revoked before may be revoked again.
-    func revoke(_ revocable: RevocableGrant, of type: AccountType, in context: AdapterContext)
+    func revoke(_ revocable: RevocationRequest, of type: AccountType, in context: AdapterContext)
         throws(CredentialError)
 
     /// Asks the provider about an access token (RFC 7662).
@@ -130,7 +130,7 @@ public protocol CredentialAdapter: Sendable {
     /// The URL that ends the session in the browser, if the provider has one.
     func endSessionAddress(
         _ grant: Grant?, policy: String, of type: AccountType, in context: AdapterContext
-    ) throws(CredentialError) -> WebAddress?
+    ) throws(CredentialError) -> URI?
 }
 
 extension CredentialAdapter {
@@ -144,7 +144,7 @@ extension CredentialAdapter {
 
     /// Refuses.
     public func adopt(
-        _ token: ForeignToken, _ request: SignInRequest, in context: AdapterContext
+        _ token: ImportedToken, _ request: SignInRequest, in context: AdapterContext
     ) throws(CredentialError) -> SignInResult {
         throw CredentialError(
             .unsupported, "the adapter \(name) cannot take over sign-ins of other programs",
@@ -175,7 +175,7 @@ extension CredentialAdapter {
 
     /// For providers that end a grant's access tokens with it.
     public func revoke(
-        _ revocable: RevocableGrant, of type: AccountType, in context: AdapterContext
+        _ revocable: RevocationRequest, of type: AccountType, in context: AdapterContext
     ) throws(CredentialError) { try revoke(revocable.grant, of: type, in: context) }
 
     /// For providers without introspection.
@@ -238,7 +238,7 @@ public struct AdapterContext: Sendable {
         metadataCache: any MetadataCache = NoMetadataCache(), timeout: Int? = nil, correlationID: String? = nil,
         note: @escaping @Sendable (String) -> Void = { _ in }
     ) {
-        self.transport = timeout.map { HurriedTransport(transport: transport, seconds: $0) } ?? transport
+        self.transport = timeout.map { TimeLimitedTransport(transport: transport, seconds: $0) } ?? transport
         self.clock = clock
         self.random = random
         self.cryptography = cryptography
@@ -334,7 +334,7 @@ private struct PreparedTransport: HTTPTransport {
 }
 
 /// Sends requests that may take less time than they ask for.
-private struct HurriedTransport: HTTPTransport {
+private struct TimeLimitedTransport: HTTPTransport {
     let transport: any HTTPTransport
     let seconds: Int
 
@@ -346,7 +346,7 @@ private struct HurriedTransport: HTTPTransport {
 }
 
 /// The credentials that a provider still honours, of a sign-in that is about to be forgotten.
-public struct RevocableGrant: Sendable {
+public struct RevocationRequest: Sendable {
     /// The grant.
     public let grant: Grant
     /// The access tokens that have not ended: not every provider ends them with the refresh token (RFC 7009 §2.1).

@@ -33,7 +33,7 @@ package struct KnownProvider: Sendable {
     package init?(of type: AccountType) {
         let places = [type.issuer, type.endpoints[.authorization], type.endpoints[.token]].compactMap(\.self)
         for place in places {
-            guard let address = WebAddress(place) else { continue }
+            guard let address = URI(place) else { continue }
             if let known = Self.hosts[address.host] ?? Self.domain(of: address.host) {
                 self = known
                 return

@@ -49,12 +49,12 @@ public enum SignInStep: Sendable {
 /// The action that the user is asked for, by value: the host does it.
 public enum Interaction: Sendable, Hashable {
     /// Open a URL; the provider answers at the redirect URI, with `state`.
-    case openURL(WebAddress, state: String)
+    case openURL(URI, state: String)
     /// Show a code and where to enter it, then ask again every `interval` seconds (RFC 8628).
     case showCode(
-        userCode: String, verificationURI: WebAddress, complete: WebAddress?, interval: Int, expires: Instant)
+        userCode: String, verificationURI: URI, complete: URI?, interval: Int, expires: Timestamp)
     /// Ask for a line of text. The prompt says whose question it is.
-    case ask(prompt: Message, isSecret: Bool)
+    case ask(prompt: LocalizedMessage, isSecret: Bool)
 }
 
 /// The result of an interaction.

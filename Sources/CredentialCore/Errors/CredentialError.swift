@@ -4,30 +4,30 @@ public struct CredentialError: Error, Sendable, Equatable, CustomStringConvertib
     /// The stable code; it decides the exit status.
     public let code: ErrorCode
     /// The description of the failure: lower case, no full stop, never a secret. Foreign text in it has gone
-    /// through ``ForeignText/shown(_:limit:)``.
+    /// through ``UntrustedText/shown(_:limit:)``.
     public var message: String { text.description }
     /// The remedy: a command, or a sentence.
     public var hint: String? { advice?.description }
     /// The message, for a person of any language.
-    package let text: Message
+    package let text: LocalizedMessage
     /// The hint, for a person of any language.
-    package var advice: Message?
+    package var advice: LocalizedMessage?
     /// Facts for `--verbose`: the provider's error number, correlation id, the failing system call. No secrets.
     public var details: [String]
     /// The requirements for a new sign-in, if a protected resource refused a token that no refresh fixes.
     public var stepUp: StepUp?
     /// The remedies for the failures that this error reports besides its own, each a hint as ``hint`` is.
-    package var furtherHints: [Message] = []
+    package var additionalHints: [LocalizedMessage] = []
     /// Whether the result of the command says it already, so that only the exit status is left to give.
     package var isInResult = false
     /// Whether a request failed before anything of it had left this machine.
     package var isBeforeRequest = false
     /// Whether nothing of a cluster was seen, though not for a passing reason: this host's certificate has ended.
-    package var isUnreached = false
+    package var isClusterUnusable = false
     /// Whether the session bus was not reached.
     package var missesBus = false
     /// Whether no token of before is given in its place: the provider's new ones could not be kept, or the account is gone.
-    package var isFinal = false
+    package var forbidsStaleToken = false
     /// Whether a refusal of a grant is in other words than those of RFC 6749: the grant is kept, and tried once more where
     /// somebody asks for that.
     public var keepsGrant = false
@@ -36,7 +36,9 @@ public struct CredentialError: Error, Sendable, Equatable, CustomStringConvertib
     public var refusesScope = false
 
     /// Makes an error.
-    public init(_ code: ErrorCode, _ message: Message, hint: Message? = nil, details: [String] = []) {
+    public init(
+        _ code: ErrorCode, _ message: LocalizedMessage, hint: LocalizedMessage? = nil, details: [String] = []
+    ) {
         self.code = code
         text = message
         advice = hint
@@ -50,15 +52,15 @@ public struct CredentialError: Error, Sendable, Equatable, CustomStringConvertib
     public var isTransient: Bool { code == .temporary || code == .lockTimeout }
 
     /// Whether what a machine has copied of a cluster serves meanwhile.
-    package var leavesCopies: Bool { code == .temporary || isUnreached }
+    package var allowsLocalCopy: Bool { code == .temporary || isClusterUnusable }
 
     /// Whether it says that the secrets cannot be had, or not kept.
-    package var isOfStore: Bool { [.storeLocked, .storeUnavailable, .storeDamaged].contains(code) }
+    package var isStoreFailure: Bool { [.storeLocked, .storeUnavailable, .storeDamaged].contains(code) }
 
     /// The same error as one in whose place no token of before is given.
     package var asFinal: CredentialError {
         var copy = self
-        copy.isFinal = true
+        copy.forbidsStaleToken = true
         return copy
     }
 
@@ -70,7 +72,7 @@ public struct CredentialError: Error, Sendable, Equatable, CustomStringConvertib
     }
 
     /// The same error with `hint` where it has none.
-    public func withHint(_ hint: @autoclosure () -> Message) -> CredentialError {
+    public func withHint(_ hint: @autoclosure () -> LocalizedMessage) -> CredentialError {
         var copy = self
         if copy.advice == nil { copy.advice = hint() }
         return copy

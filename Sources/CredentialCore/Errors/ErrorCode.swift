@@ -34,7 +34,7 @@ public enum ErrorCode: String, Sendable, CaseIterable {
     /// `request` got an HTTP status of 400 or more.
     case httpStatus = "http_status"
     /// A helper has nothing for the server or the user that a program asks about.
-    case nothingGiven = "nothing_given"
+    case noCredential = "nothing_given"
     /// A file could not be read or written.
     case inputOutput = "input_output"
     /// The provider, or a plugin, broke its protocol.
@@ -51,7 +51,7 @@ public enum ErrorCode: String, Sendable, CaseIterable {
     /// The exit status of a command that ends with this error.
     public var exitStatus: Int32 {
         switch self {
-        case .nothingGiven, .inputOutput, .malformedReply, .problemsFound, .internalFault: 1
+        case .noCredential, .inputOutput, .malformedReply, .problemsFound, .internalFault: 1
         case .usage, .configuration, .unknownType, .unsupported: 2
         case .noSuchAccount, .ambiguousAccount: 3
         case .signInRequired: 4

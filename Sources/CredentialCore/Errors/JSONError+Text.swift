@@ -2,7 +2,7 @@ package import StrictJSON
 
 extension JSONError.Reason {
     /// The description of the error, for messages: lower case, no full stop.
-    package var text: Message {
+    package var text: LocalizedMessage {
         switch self {
         case .tooLarge(let bytes): "text is larger than \(bytes) bytes"
         case .tooDeep(let depth): "nested deeper than \(depth) levels"
@@ -31,10 +31,10 @@ extension JSONError.Reason {
 
 extension JSONError {
     /// The reason and the place, for messages: "unexpected character at line 3".
-    package var text: Message { "\(reason.text) at line \(line)" }
+    package var text: LocalizedMessage { "\(reason.text) at line \(line)" }
 }
 
-extension Message.Interpolation {
+extension LocalizedMessage.Interpolation {
     /// Takes why a text is no JSON.
     package mutating func appendInterpolation(_ error: JSONError) { appendInterpolation(error.text) }
 }

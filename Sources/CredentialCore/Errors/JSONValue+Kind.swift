@@ -2,9 +2,9 @@ package import StrictJSON
 
 extension JSONValue {
     /// The kind of this value, for messages: "a string", "an array".
-    package var kind: Message {
+    package var kind: LocalizedMessage {
         switch self {
-        case .null: Message(verbatim: "null")
+        case .null: LocalizedMessage(verbatim: "null")
         case .bool: "a boolean"
         case .integer, .decimal: "a number"
         case .string: "a string"

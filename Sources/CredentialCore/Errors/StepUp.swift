@@ -34,7 +34,7 @@ public struct StepUp: Sendable, Hashable {
         let words = [
             ("--acr-values", acrValues), ("--max-age", maximumAge.map { String($0) }), ("--claims", claims),
         ]
-        .compactMap { name, value in value.map { "\(name) \(ShellQuote.quoted($0))" } }
+        .compactMap { name, value in value.map { "\(name) \(ShellQuoting.quoted($0))" } }
         return words.isEmpty ? nil : words.joined(separator: " ")
     }
 }

@@ -8,16 +8,16 @@ package protocol Translations: Sendable {
 }
 
 /// English, as the templates are.
-package struct English: Translations {
+package struct NoTranslations: Translations {
     package init() {}
 
     package func translation(of template: String) -> String { template }
     package func translation(of one: String, _ other: String, for count: Int) -> String { count == 1 ? one : other }
 }
 
-extension Message {
+extension LocalizedMessage {
     /// The code of the catalogue's language for web pages (BCP 47): a translation of "en" as that.
-    package static var languageOfPages: Message { "en" }
+    package static var languageOfPages: LocalizedMessage { "en" }
 
     /// The text in a person's language; nothing that a program reads is made of it.
     package func text(in translations: any Translations) -> String {

@@ -19,7 +19,7 @@ package struct Destination: Sendable, Hashable, CustomStringConvertible {
     ]
 
     /// The destination of an address; `nil` for a scheme that is not known, or a port of 0.
-    package init?(_ address: WebAddress) {
+    package init?(_ address: URI) {
         guard let known = Self.schemes.first(where: { $0.name == address.scheme }), !address.host.isEmpty else {
             return nil
         }
@@ -43,7 +43,7 @@ package struct Destination: Sendable, Hashable, CustomStringConvertible {
     ///   - path: the path, with or without a slash in front.
     package init?(scheme: String, authority: String, path: String? = nil) {
         guard !authority.contains(where: { "/?#@\\".contains($0) }),
-            let address = WebAddress("\(scheme.lowercased())://\(authority)")
+            let address = URI("\(scheme.lowercased())://\(authority)")
         else { return nil }
         let path = path ?? ""
         guard path.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else { return nil }
@@ -76,5 +76,5 @@ package struct Destination: Sendable, Hashable, CustomStringConvertible {
     /// The port that a rule without one means.
     var isAtStandardPort: Bool { Self.schemes.contains { $0.name == scheme && $0.port == port } }
 
-    private var address: WebAddress? { WebAddress("\(scheme)://\(host.contains(":") ? "[\(host)]" : host)") }
+    private var address: URI? { URI("\(scheme)://\(host.contains(":") ? "[\(host)]" : host)") }
 }

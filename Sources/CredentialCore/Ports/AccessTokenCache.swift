@@ -3,13 +3,13 @@
 /// A cache never fails: what it cannot do it leaves undone.
 package protocol AccessTokenCache: Sendable {
     /// The entry called `name`, if it has not ended.
-    func read(_ name: CacheEntryName) -> [UInt8]?
+    func read(_ name: CacheKey) -> [UInt8]?
     /// Keeps `entry` under `name` for `seconds`; for none, or where it cannot be kept, what was there is dropped.
-    func write(_ entry: [UInt8], name: CacheEntryName, seconds: Int64)
+    func write(_ entry: [UInt8], name: CacheKey, seconds: Int64)
     /// Drops what is kept under `name`.
-    func remove(_ name: CacheEntryName)
+    func remove(_ name: CacheKey)
     /// Drops everything of the owner that `name` has.
-    func removeAll(ofOwner name: CacheEntryName)
+    func removeAll(ofOwner name: CacheKey)
     /// Drops every token, whoever's it is.
     func removeTokens()
     /// Tries it with an entry as large as they usually are.
@@ -19,7 +19,7 @@ package protocol AccessTokenCache: Sendable {
 }
 
 /// The names of all that is kept in an ``AccessTokenCache``: no two kinds of entry can have the same.
-package enum CacheEntryName: Sendable, Hashable {
+package enum CacheKey: Sendable, Hashable {
     /// An access token: the data folder, the group, the account's id, and the key of the token as text.
     case token(dataFolder: String, group: String, account: String, key: String)
     /// The result of a call, by every part of the call that decides the result.
@@ -58,10 +58,10 @@ package struct NoTokenCache: AccessTokenCache {
     /// Makes it.
     package init() {}
 
-    package func read(_ name: CacheEntryName) -> [UInt8]? { nil }
-    package func write(_ entry: [UInt8], name: CacheEntryName, seconds: Int64) {}
-    package func remove(_ name: CacheEntryName) {}
-    package func removeAll(ofOwner name: CacheEntryName) {}
+    package func read(_ name: CacheKey) -> [UInt8]? { nil }
+    package func write(_ entry: [UInt8], name: CacheKey, seconds: Int64) {}
+    package func remove(_ name: CacheKey) {}
+    package func removeAll(ofOwner name: CacheKey) {}
     package func removeTokens() {}
     package func check() {}
 }

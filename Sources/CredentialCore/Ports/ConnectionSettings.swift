@@ -42,7 +42,7 @@ package struct ConnectionSettings: Sendable, Hashable {
     /// - Parameters:
     ///   - configuration: what the file says.
     ///   - path: the file.
-    package init(of configuration: ProductConfiguration, at path: String) {
+    package init(of configuration: Configuration, at path: String) {
         self.init(.configuration(path), certificateFile: configuration.caCertificate, proxy: configuration.proxy)
     }
 
@@ -52,16 +52,18 @@ package struct ConnectionSettings: Sendable, Hashable {
     }
 
     /// The settings for a person, as `doctor` shows them; `nil` if nothing is set.
-    package var summary: Message? {
-        let parts: [Message] = [
-            certificateFile.map { "the authorities in \(ForeignText.shown($0)) are trusted besides the system's" },
-            proxy.map { "requests go through the proxy \(ForeignText.shown($0, limit: 200))" },
+    package var summary: LocalizedMessage? {
+        let parts: [LocalizedMessage] = [
+            certificateFile.map {
+                "the authorities in \(UntrustedText.shown($0)) are trusted besides the system's"
+            },
+            proxy.map { "requests go through the proxy \(UntrustedText.shown($0, limit: 200))" },
         ].compactMap(\.self)
         return parts.isEmpty ? nil : .joined(parts, by: "; ")
     }
 
     /// A key with the place where it stands, for messages.
-    package func place(of key: String) -> Message {
+    package func place(of key: String) -> LocalizedMessage {
         switch source {
         case .type(let name): "\(key) of account type \(name)"
         case .configuration(let path): "\(key) in \(path)"
@@ -86,17 +88,17 @@ package struct ConnectionSettings: Sendable, Hashable {
     }
 
     /// The error of a ``certificateFile`` that cannot be read.
-    package func unreadable(_ reason: Message) -> CredentialError {
+    package func unreadable(_ reason: LocalizedMessage) -> CredentialError {
         unusable("\(place(of: Self.certificateKey)) names \(shownFile), which cannot be read: \(reason)")
     }
 
-    private func unusable(_ message: Message) -> CredentialError {
+    private func unusable(_ message: LocalizedMessage) -> CredentialError {
         var error = CredentialError(.configuration, message)
         error.isBeforeRequest = true
         return error
     }
 
-    private var shownFile: String { ForeignText.shown(certificateFile ?? "") }
+    private var shownFile: String { UntrustedText.shown(certificateFile ?? "") }
 
     /// Whether there is at least one certificate, and each begins and ends as one does (RFC 7468 §5): libcurl passes over
     /// what it cannot read, and the server would only seem untrusted.
@@ -180,6 +182,6 @@ extension DefinitionTrust {
         guard let key = settings.keys.first, !isConfirmed(type.name) else { return settings }
         throw CredentialError(
             .denied, "\(settings.place(of: key)) is not used: the definition is not confirmed",
-            hint: Message(verbatim: "credmgr types trust \(ShellQuote.word(type.name))"))
+            hint: LocalizedMessage(verbatim: "credmgr types trust \(ShellQuoting.word(type.name))"))
     }
 }

@@ -5,7 +5,7 @@ public struct AccountEvent: Sendable, Hashable {
     /// The kind of event.
     public let kind: Kind
     /// When.
-    public let time: Instant
+    public let time: Timestamp
     /// The keychain group.
     public let group: KeychainGroup
     /// The account type, where it is known.
@@ -19,7 +19,7 @@ public struct AccountEvent: Sendable, Hashable {
 
     /// Makes an event.
     public init(
-        kind: Kind, time: Instant, group: KeychainGroup, type: String?, account: String?, policy: String? = nil,
+        kind: Kind, time: Timestamp, group: KeychainGroup, type: String?, account: String?, policy: String? = nil,
         reason: String? = nil
     ) {
         self.kind = kind
@@ -90,7 +90,7 @@ extension AccountEvent {
     /// - Returns: `nil` for anything else, such as an event that only a newer version knows.
     public init?(json: JSONObject) {
         guard let kind = json["event"]?.string.flatMap(Kind.init(rawValue:)),
-            let time = json["time"]?.string.flatMap(Instant.init(rfc3339:)),
+            let time = json["time"]?.string.flatMap(Timestamp.init(rfc3339:)),
             let name = json["group"]?.string, let group = try? KeychainGroup(name)
         else { return nil }
         self.init(

@@ -7,7 +7,7 @@ package enum HTTPField {
     ///
     /// - Throws: ``ErrorCode/usage`` for what is no field, and for one that is the transport's.
     package static func check(_ name: String, _ value: String) throws(CredentialError) {
-        let shown = ForeignText.shown(name, limit: 40)
+        let shown = UntrustedText.shown(name, limit: 40)
         guard isToken(name) else { throw CredentialError(.usage, "\(shown) is no name of a header field") }
         guard !reserved.contains(name.lowercased()) else {
             throw CredentialError(.usage, "the header field \(shown) cannot be set")

@@ -3,7 +3,7 @@ public struct HTTPRequest: Sendable {
     /// The method, upper case.
     public var method: String
     /// The URL of the request.
-    public var address: WebAddress
+    public var address: URI
     /// Header fields; names and values hold no control characters (the transport refuses them).
     public var headers: [(name: String, value: String)]
     /// The body.
@@ -22,7 +22,7 @@ public struct HTTPRequest: Sendable {
 
     /// Makes a request with the limits of the protocol's own calls: a reply of 1 MiB, 30 seconds.
     public init(
-        method: String = "GET", address: WebAddress, headers: [(name: String, value: String)] = [],
+        method: String = "GET", address: URI, headers: [(name: String, value: String)] = [],
         body: HTTPBody = .none, maximumReplySize: Int? = 1 << 20, timeout: Int? = 30
     ) {
         self.method = method

@@ -1,7 +1,7 @@
 /// The clock on the wall.
 public protocol WallClock: Sendable {
     /// The time now.
-    var now: Instant { get }
+    var now: Timestamp { get }
 }
 
 /// A clock that goes on while the machine sleeps, and never back, whoever sets the one on the wall: what waiting and leases are

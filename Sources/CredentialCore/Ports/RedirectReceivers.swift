@@ -14,7 +14,7 @@ package protocol RedirectReceiver: Sendable {
     ) throws(CredentialError) -> String
 
     /// Tells the browser what became of the redirect that it brought: the outcome in one line, and a paragraph.
-    func show(title: Message, text: Message)
+    func show(title: LocalizedMessage, text: LocalizedMessage)
 
     /// Stops listening, and ends a wait.
     func stop()
@@ -29,6 +29,6 @@ package protocol RedirectReceivers: Sendable {
     ///   - stranger: told once of each other user who has brought one that fits, `nil` for one that is not known.
     /// - Throws: ``ErrorCode/temporary`` when the port is taken.
     func listen(
-        at redirectURI: WebAddress, for peers: RedirectPeers, stranger: @escaping @Sendable (UInt32?) -> Void
+        at redirectURI: URI, for peers: AllowedRedirectPeers, stranger: @escaping @Sendable (UInt32?) -> Void
     ) throws(CredentialError) -> any RedirectReceiver
 }

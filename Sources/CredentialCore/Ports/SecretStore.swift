@@ -42,7 +42,7 @@ public protocol SecretStore: Sendable {
     /// Returns the protection of a group's secrets; `nil` if the store has no data of that group yet.
     ///
     /// - Throws: as ``read(_:)``.
-    func protection(of group: KeychainGroup) throws(CredentialError) -> StoreProtection?
+    func protection(of group: KeychainGroup) throws(CredentialError) -> ProtectionSummary?
 
     /// Begins, in the background, what a first use of the store takes long for: it is soon to be read. Nothing is told.
     func begin()
@@ -129,7 +129,7 @@ public protocol SecretStore: Sendable {
     /// - Throws: as ``read(_:)``.
     func foreignItems(
         schema: String, attribute: String, where isWanted: @escaping @Sendable (String) -> Bool
-    ) throws(CredentialError) -> [ForeignItem]
+    ) throws(CredentialError) -> [KeyringItem]
 
     /// Facts for `doctor`: what provides the store and what state it is in, one sentence each.
     ///
@@ -197,7 +197,7 @@ extension SecretStore {
     /// None: the store is for this program alone.
     public func foreignItems(
         schema: String, attribute: String, where isWanted: @escaping @Sendable (String) -> Bool
-    ) throws(CredentialError) -> [ForeignItem] { [] }
+    ) throws(CredentialError) -> [KeyringItem] { [] }
 
     /// None.
     public func facts() throws(CredentialError) -> [String] { [] }
@@ -213,5 +213,5 @@ public protocol SecretStores: Sendable {
     /// Returns the vault that seals the token sets in records.
     ///
     /// - Throws: as ``store(_:)``.
-    func vault() throws(CredentialError) -> any TokenSetVault
+    func vault() throws(CredentialError) -> any TokenSetCipher
 }

@@ -11,7 +11,7 @@ public protocol UsedRefreshTokens: Sendable {
     /// - Parameters:
     ///   - token: the token that is used.
     ///   - end: when the sign-in ends, if the provider says so. The digest is kept until then, else for 400 days.
-    func record(_ token: Secret, until end: Instant?)
+    func record(_ token: Secret, until end: Timestamp?)
 
     /// The highest rotation number that is known of a grant; `nil` for an unknown grant.
     func rotation(of grant: String) -> Int64?
@@ -22,7 +22,7 @@ public protocol UsedRefreshTokens: Sendable {
     ///   - rotation: the number.
     ///   - grant: the ID of the grant.
     ///   - end: as in ``record(_:until:)``.
-    func record(rotation: Int64, of grant: String, until end: Instant?)
+    func record(rotation: Int64, of grant: String, until end: Timestamp?)
 
     /// A digest of a token by a key of this machine, to compare tokens by; `nil` if there is no key.
     func digest(of token: Secret) -> String?

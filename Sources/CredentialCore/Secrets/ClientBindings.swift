@@ -13,7 +13,7 @@ package struct ClientBindings: Sendable {
     ///
     /// - Throws: ``ErrorCode/configuration`` for a definition that its adapter cannot use.
     package func item(_ kind: SecretItem.Kind, of type: AccountType) throws(CredentialError) -> SecretItem {
-        let registration = try Registration(of: type, machine.adapters)
+        let registration = try ClientIdentity(of: type, machine.adapters)
         return SecretItem(
             group: type.keychainGroup, owner: "\(registration.provider) client_id=\(registration.clientID)",
             kind: kind)
@@ -25,7 +25,7 @@ package struct ClientBindings: Sendable {
     }
 
     /// Whether an item was stored under the name of a type.
-    package static func isEarlier(_ item: SecretItem) -> Bool { Name.isValid(item.owner) }
+    package static func isEarlier(_ item: SecretItem) -> Bool { Identifier.isValid(item.owner) }
 
     /// Whether a secret that was stored under a type's name is the one of its client: the definition is confirmed, and an
     /// account of this client was signed in under the name, or none of another client was.
@@ -33,7 +33,7 @@ package struct ClientBindings: Sendable {
     /// - Throws: the errors of the records and of the adapter.
     package func ownsEarlier(_ type: AccountType) throws(CredentialError) -> Bool {
         guard machine.trust.isConfirmed(type.name) else { return false }
-        let registration = try Registration(of: type, machine.adapters)
+        let registration = try ClientIdentity(of: type, machine.adapters)
         var isOfAnother = false
         for group in try machine.records.groups() {
             let entries = try machine.records.index(of: group, .none).withUnreadable.entries
@@ -48,10 +48,10 @@ package struct ClientBindings: Sendable {
     /// Refuses a definition that is not confirmed and names a command, a file or a variable.
     ///
     /// - Throws: ``ErrorCode/denied``.
-    func check(_ type: AccountType, _ what: Message) throws(CredentialError) {
+    func check(_ type: AccountType, _ what: LocalizedMessage) throws(CredentialError) {
         if machine.trust.isConfirmed(type.name) { return }
         throw CredentialError(
             .denied, "\(what) is not read: its definition is not confirmed",
-            hint: Message(verbatim: "credmgr types trust \(ShellQuote.word(type.name))"))
+            hint: LocalizedMessage(verbatim: "credmgr types trust \(ShellQuoting.word(type.name))"))
     }
 }

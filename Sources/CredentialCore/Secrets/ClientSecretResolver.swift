@@ -51,7 +51,7 @@ package struct ClientSecretResolver: ClientSecrets {
         guard let vouch else {
             throw CredentialError(
                 .unsupported, "account type \(type.name): nobody here can have '\(provider)' vouch for it",
-                hint: "credmgr token --type \(ShellQuote.word(type.name))")
+                hint: "credmgr token --type \(ShellQuoting.word(type.name))")
         }
         return try vouch(provider, type, request)
     }
@@ -73,7 +73,7 @@ package struct ClientSecretResolver: ClientSecrets {
         // A private key has many lines. All else is sent to the server that the definition names.
         let secret = try secrets.read(
             outside,
-            for: SecretNeed(name, isText: true, isOneLine: kind != .privateKey, mayBeShared: mayBeShared))
+            for: SecretRequest(name, isText: true, isOneLine: kind != .privateKey, mayBeShared: mayBeShared))
         guard kind != .privateKey || PrivateKeyForm.isOne(secret.reveal()) else {
             throw CredentialError(.configuration, "\(name) must be a private key in PEM form or a JWK")
         }
@@ -134,7 +134,7 @@ package struct ClientSecretResolver: ClientSecrets {
         return nil
     }
 
-    private static func name(_ key: String, _ type: AccountType) -> Message {
+    private static func name(_ key: String, _ type: AccountType) -> LocalizedMessage {
         "the \(key) of account type \(type.name)"
     }
 }

@@ -2,15 +2,15 @@
 /// `CREDMGR_PASSPHRASE_COMMAND`, then systemd's credential `credmgr-passphrase`.
 package struct PassphraseSource: Sendable {
     private let environment: [String: String]
-    private let files: any TypeFiles
-    private let programs: any ProgramRunner
+    private let files: any DefinitionStore
+    private let programs: any ProcessRunner
     private let timeout: Int?
 
     /// Makes a source.
     ///
     /// - Parameter timeout: how long the caller waits for a command, in seconds.
     package init(
-        environment: [String: String], files: any TypeFiles, programs: any ProgramRunner, timeout: Int? = nil
+        environment: [String: String], files: any DefinitionStore, programs: any ProcessRunner, timeout: Int? = nil
     ) {
         self.timeout = timeout
         self.environment = environment
@@ -55,12 +55,12 @@ package struct PassphraseSource: Sendable {
 
     private func read(_ source: SecretSource, _ asker: String) throws(CredentialError) -> Secret {
         try SecretReader(environment: environment, files: files, programs: programs, timeout: timeout).read(
-            source, for: SecretNeed("the passphrase of the encrypted file (\(asker))", absence: .storeLocked))
+            source, for: SecretRequest("the passphrase of the encrypted file (\(asker))", absence: .storeLocked))
     }
 }
 
 /// The requirements for a passphrase that a user makes up.
-package enum NewPassphrase {
+package enum PassphraseRules {
     /// The fewest characters that are taken without a word.
     package static let shortest = 8
 
@@ -71,7 +71,9 @@ package enum NewPassphrase {
     ///
     /// - Parameter name: what it is and where it is from, for the message.
     /// - Throws: ``ErrorCode/usage``.
-    package static func check(_ passphrase: Secret, _ name: Message, hint: Message) throws(CredentialError) {
+    package static func check(_ passphrase: Secret, _ name: LocalizedMessage, hint: LocalizedMessage)
+        throws(CredentialError)
+    {
         if isWeak(passphrase) {
             throw CredentialError(
                 .usage,

@@ -13,14 +13,14 @@ package enum SecretSource: Sendable, Hashable {
     /// On standard input.
     case standardInput
     /// Typed by a person, after this prompt.
-    case prompt(Message)
+    case prompt(LocalizedMessage)
 }
 
 /// The purpose of reading a secret: it decides how much of the source counts, and what an error says.
-package struct SecretNeed: Sendable {
+package struct SecretRequest: Sendable {
     /// The name of the secret and the part that asks for it: "the client_secret of account type Work", "the
     /// password (--password-file)".
-    package var name: Message
+    package var name: LocalizedMessage
     /// Whether all of the source is the secret; else the first line is.
     package var isText: Bool
     /// Whether a source with a second line is refused: it is another file than the one that was meant, and its content goes
@@ -31,12 +31,12 @@ package struct SecretNeed: Sendable {
     /// How its absence is told: as a fault of the call, of a definition, or of a store that it should open.
     package var absence: ErrorCode
     /// The remedy if it is not there.
-    package var hint: Message?
+    package var hint: LocalizedMessage?
 
     /// Names a need.
     package init(
-        _ name: Message, isText: Bool = false, isOneLine: Bool = false, mayBeShared: Bool = false,
-        absence: ErrorCode = .configuration, hint: Message? = nil
+        _ name: LocalizedMessage, isText: Bool = false, isOneLine: Bool = false, mayBeShared: Bool = false,
+        absence: ErrorCode = .configuration, hint: LocalizedMessage? = nil
     ) {
         self.name = name
         self.isText = isText
@@ -48,11 +48,11 @@ package struct SecretNeed: Sendable {
 }
 
 /// The terminal and standard input, as far as secrets come from there.
-package protocol SecretConsole: Sendable {
+package protocol SecretPrompt: Sendable {
     /// Asks for a line on the terminal; an empty answer is an empty secret.
     ///
     /// - Throws: ``ErrorCode/interrupted``, ``ErrorCode/inputOutput``.
-    func ask(_ prompt: Message, isSecret: Bool) throws(CredentialError) -> Secret
+    func ask(_ prompt: LocalizedMessage, isSecret: Bool) throws(CredentialError) -> Secret
 
     /// Reads one line of standard input, of at most 128 KiB, without its newline; `nil` at its end.
     ///
@@ -75,9 +75,9 @@ package struct SecretReader: Sendable {
     private static let limit = 1 << 20
 
     private let environment: [String: String]
-    private let files: any TypeFiles
-    private let programs: any ProgramRunner
-    private let console: (any SecretConsole)?
+    private let files: any DefinitionStore
+    private let programs: any ProcessRunner
+    private let console: (any SecretPrompt)?
     private let seconds: Int
 
     /// Makes a reader.
@@ -86,8 +86,8 @@ package struct SecretReader: Sendable {
     ///   - console: terminal and standard input; `nil` where they are not ours to read.
     ///   - timeout: how long the caller waits for a command, in seconds; `nil` for as long as one may take.
     package init(
-        environment: [String: String], files: any TypeFiles, programs: any ProgramRunner,
-        console: (any SecretConsole)? = nil, timeout: Int? = nil
+        environment: [String: String], files: any DefinitionStore, programs: any ProcessRunner,
+        console: (any SecretPrompt)? = nil, timeout: Int? = nil
     ) {
         seconds = min(Self.commandSeconds, timeout ?? Self.commandSeconds)
 
@@ -101,7 +101,7 @@ package struct SecretReader: Sendable {
     ///
     /// - Throws: ``ErrorCode/configuration`` for a file that others can read; the need's own code where it is not to be
     ///   had; ``ErrorCode/interrupted`` and ``ErrorCode/inputOutput`` of the terminal.
-    package func read(_ source: SecretSource, for need: SecretNeed) throws(CredentialError) -> Secret {
+    package func read(_ source: SecretSource, for need: SecretRequest) throws(CredentialError) -> Secret {
         if case .prompt(let prompt) = source {
             guard let console else { throw absent(need, "nobody can be asked for it") }
             return try console.ask(prompt, isSecret: true)
@@ -130,12 +130,12 @@ package struct SecretReader: Sendable {
 
     private static func endsLine(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\r") }
 
-    private func content(of source: SecretSource, _ need: SecretNeed) throws(CredentialError) -> [UInt8] {
+    private func content(of source: SecretSource, _ need: SecretRequest) throws(CredentialError) -> [UInt8] {
         switch source {
         case .file(let path): return try file(path, need)
         case .environment(let name):
             guard let value = environment[name] else {
-                throw absent(need, "the variable \(ForeignText.shown(name, limit: 80)) is not set")
+                throw absent(need, "the variable \(UntrustedText.shown(name, limit: 80)) is not set")
             }
             return Array(value.utf8)
         case .command(let words): return try output(of: words, need)
@@ -157,49 +157,49 @@ package struct SecretReader: Sendable {
         }
     }
 
-    private func file(_ written: String, _ need: SecretNeed) throws(CredentialError) -> [UInt8] {
+    private func file(_ written: String, _ need: SecretRequest) throws(CredentialError) -> [UInt8] {
         let home = environment["HOME"] ?? ""
         let path = written.hasPrefix("~/") && home.hasPrefix("/") ? home + written.dropFirst() : written
         guard let file = try read(path, need) else {
-            throw absent(need, "there is no file \(ForeignText.shown(path))")
+            throw absent(need, "there is no file \(UntrustedText.shown(path))")
         }
         guard file.isPrivate || need.mayBeShared else {
             throw CredentialError(
-                .configuration, "\(need.name): others can read the file \(ForeignText.shown(path))",
-                hint: "chmod 600 \(ShellQuote.word(path))")
+                .configuration, "\(need.name): others can read the file \(UntrustedText.shown(path))",
+                hint: "chmod 600 \(ShellQuoting.word(path))")
         }
         return file.bytes
     }
 
-    private func read(_ path: String, _ need: SecretNeed) throws(CredentialError) -> TypeFile? {
+    private func read(_ path: String, _ need: SecretRequest) throws(CredentialError) -> DefinitionFile? {
         do throws(CredentialError) { return try files.read(path) } catch {
             throw CredentialError(
                 need.absence, "\(need.name): \(error)", hint: error.advice, details: error.details)
         }
     }
 
-    private func output(of words: [String], _ need: SecretNeed) throws(CredentialError) -> [UInt8] {
-        let result: ProgramResult
+    private func output(of words: [String], _ need: SecretRequest) throws(CredentialError) -> [UInt8] {
+        let result: ProcessResult
         do throws(CredentialError) { result = try programs.run(words, seconds: seconds) } catch {
             if error.code == .interrupted { throw error }
             throw CredentialError(need.absence, "\(need.name): \(error)", hint: error.advice ?? need.hint)
         }
         guard result.exitStatus == 0 else {
             throw absent(
-                need, "the command \(ForeignText.shown(words.first ?? "")) ended with \(result.exitStatus)")
+                need, "the command \(UntrustedText.shown(words.first ?? "")) ended with \(result.exitStatus)")
         }
         return result.output
     }
 
-    private func absent(_ need: SecretNeed, _ reason: Message) -> CredentialError {
+    private func absent(_ need: SecretRequest, _ reason: LocalizedMessage) -> CredentialError {
         CredentialError(need.absence, "\(need.name): \(reason)", hint: need.hint)
     }
 
-    private static func shown(_ source: SecretSource) -> Message {
+    private static func shown(_ source: SecretSource) -> LocalizedMessage {
         switch source {
-        case .file(let path): "the file \(ForeignText.shown(path))"
-        case .environment(let name): "the variable \(ForeignText.shown(name, limit: 80))"
-        case .command(let words): "what the command \(ForeignText.shown(words.first ?? "")) prints"
+        case .file(let path): "the file \(UntrustedText.shown(path))"
+        case .environment(let name): "the variable \(UntrustedText.shown(name, limit: 80))"
+        case .command(let words): "what the command \(UntrustedText.shown(words.first ?? "")) prints"
         case .systemdCredential(let name): "systemd's credential \(name)"
         case .standardInput: "standard input"
         case .prompt: "the answer"

@@ -3,7 +3,7 @@ package struct AccountPolicy: Sendable {
     /// Whether the desktop may ask the user to unlock a keyring.
     package var mayPrompt: Bool
     /// Asks a person for a passphrase; `nil` where nobody can be asked.
-    package var ask: (@Sendable (_ prompt: Message) throws(CredentialError) -> Secret)?
+    package var ask: (@Sendable (_ prompt: LocalizedMessage) throws(CredentialError) -> Secret)?
     /// Does short work before a question, so that what is typed early is not shown.
     package var unseen: @Sendable (_ work: () throws(CredentialError) -> Void) throws(CredentialError) -> Void = {
         work throws(CredentialError) in try work()
@@ -21,11 +21,11 @@ package struct AccountPolicy: Sendable {
     /// Called when a store waits for another program's answer and this one has time for something else.
     package var whileWaiting: @Sendable () -> Void
     /// Takes what the user should know.
-    package var warn: @Sendable (Message) -> Void
+    package var warn: @Sendable (LocalizedMessage) -> Void
     /// Takes a fact for `--verbose`; never a secret.
     package var note: @Sendable (String) -> Void
     /// Tells what takes long.
-    package var waiting: any WaitingDisplay
+    package var waiting: any ProgressDisplay
 
     /// Has one type's sign-in vouch for another's; `nil` where that cannot be had.
     package var vouch: ClientSecretResolver.IdentityVouching?
@@ -40,11 +40,13 @@ package struct AccountPolicy: Sendable {
 
     /// Makes a policy under which nobody is asked anything.
     package init(
-        mayPrompt: Bool = false, ask: (@Sendable (_ prompt: Message) throws(CredentialError) -> Secret)? = nil,
+        mayPrompt: Bool = false,
+        ask: (@Sendable (_ prompt: LocalizedMessage) throws(CredentialError) -> Secret)? = nil,
         passphrase: (@Sendable () throws(CredentialError) -> Secret?)? = nil, promptSeconds: Int = 0,
         lockWait: Int? = nil, timeout: Int? = nil, refreshes: Refreshes = .here,
-        whileWaiting: @escaping @Sendable () -> Void = {}, warn: @escaping @Sendable (Message) -> Void = { _ in },
-        note: @escaping @Sendable (String) -> Void = { _ in }, waiting: any WaitingDisplay = NoWaitingDisplay()
+        whileWaiting: @escaping @Sendable () -> Void = {},
+        warn: @escaping @Sendable (LocalizedMessage) -> Void = { _ in },
+        note: @escaping @Sendable (String) -> Void = { _ in }, waiting: any ProgressDisplay = NoWaitingDisplay()
     ) {
         self.mayPrompt = mayPrompt
         self.ask = ask

@@ -19,12 +19,12 @@ package struct AccountRepair: Sendable {
         case copy
     }
 
-    private var records: any AccountRecords { accounts.records }
+    private var records: any AccountRecordStore { accounts.records }
 
     // MARK: Looking
 
     /// Returns the trouble of an account, as far as the contents of the stores show it.
-    package func trouble(of account: Account, by inventory: RegistryRebuild.Inventory) -> Trouble? {
+    package func trouble(of account: Account, by inventory: RegistryRecovery.StoreInventory) -> Trouble? {
         // Its cluster has ways of its own.
         if account.store == .etcd { return nil }
         let copies = inventory.copies[account.id] ?? [:]
@@ -39,7 +39,7 @@ package struct AccountRepair: Sendable {
             return .withoutSecrets
         }
         if !copy.account.fits(account) { return .foreignFacts }
-        return copies.count > 1 || account.leftover != nil ? .copy : nil
+        return copies.count > 1 || account.staleKeyringCopy != nil ? .copy : nil
     }
 
     /// Whether a trouble is there once more when an account is looked at by itself: what others do to it is seen as a trouble between
@@ -68,13 +68,13 @@ package struct AccountRepair: Sendable {
             guard let found = inventory.copies[id]?[.secretService] else { return }
             try records.update(id, in: group) {
                 $0.store = .secretService
-                $0.leftover = nil
+                $0.staleKeyringCopy = nil
                 // Of one whose record was damaged the token set alone says how it stands.
                 $0.status = found.account.status
             }
         case .withoutSecrets:
             // A first sign-in may wait in the journal, and is put where it belongs by this.
-            guard try accounts.repository.readUndamaged(account, in: group) == nil else { return }
+            guard try accounts.repository.loadIntact(account, in: group) == nil else { return }
             try records.update(id, in: group) { $0.status = .needsLogin(reason: "its secrets are gone") }
         case .foreignFacts:
             guard let found = inventory.copies[id]?[account.store] else { return }
@@ -94,7 +94,8 @@ package struct AccountRepair: Sendable {
         let lock = try accounts.lock(id, in: group)
         defer { lock.release() }
         guard let place = try accounts.repository.setAsideShutOut(id, in: group) else { return }
-        accounts.policy.warn("what waited in the journal for \(id) is in \(ForeignText.shown(place, limit: 4_096))")
+        accounts.policy.warn(
+            "what waited in the journal for \(id) is in \(UntrustedText.shown(place, limit: 4_096))")
     }
 
     /// Removes a secret that nothing can be made of, if that is what a store still has of an account.
@@ -104,7 +105,7 @@ package struct AccountRepair: Sendable {
         _ id: String, from store: StoreKind, in group: KeychainGroup
     ) throws(CredentialError) {
         // Nobody writes what has no name of an account, and no lock can have that name.
-        let lock = Name.isValid(id) ? try accounts.lock(id, in: group) : nil
+        let lock = Identifier.isValid(id) ? try accounts.lock(id, in: group) : nil
         defer { lock?.release() }
         let isDamaged = accounts.rebuild.inventory(of: id, in: group).unusable.contains {
             $0.store == store && $0.id == id && $0.error.code == .storeDamaged
@@ -132,7 +133,7 @@ package struct AccountRepair: Sendable {
         _ = try accounts.machine.sharing.restore(id, in: group)
     }
 
-    /// Puts another record in the place of one that cannot be read, if that is still so (``RegistryRebuild/replace(_:in:adapter:now:)``).
+    /// Puts another record in the place of one that cannot be read, if that is still so (``RegistryRecovery/replace(_:in:adapter:now:)``).
     ///
     /// - Throws: as ``repair(_:of:in:)``.
     package func replace(
@@ -151,7 +152,7 @@ package struct AccountRepair: Sendable {
     package func takeOver(
         _ group: KeychainGroup, used: ([UInt8]) -> Set<StoreKind>
     ) throws(CredentialError) {
-        let lock = try accounts.lock(TokenSetRepository.lockOfNewcomers, in: group)
+        let lock = try accounts.lock(TokenSetRepository.newAccountLock, in: group)
         defer { lock.release() }
         guard let older = try records.older(group) else { return }
         // Secrets in a store that cannot be asked would not be found again.

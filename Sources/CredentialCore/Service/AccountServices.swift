@@ -5,7 +5,7 @@ package struct AccountServices: Sendable {
     /// The policy for questions to the user and for reports.
     package let policy: AccountPolicy
     /// `config.json`.
-    package let configuration: ProductConfiguration
+    package let configuration: Configuration
     /// The stores.
     package let stores: any SecretStores
     /// Token sets in the stores.
@@ -16,7 +16,7 @@ package struct AccountServices: Sendable {
     /// Makes the services.
     ///
     /// - Parameter configuration: what the machine's `config.json` says.
-    package init(_ machine: MachinePorts, _ policy: AccountPolicy, _ configuration: ProductConfiguration) {
+    package init(_ machine: MachinePorts, _ policy: AccountPolicy, _ configuration: Configuration) {
         var policy = policy
         policy.keepsKeys = Self.isCaching(machine, configuration)
         self.init(machine, policy, configuration, stores: machine.stores(policy))
@@ -24,7 +24,7 @@ package struct AccountServices: Sendable {
 
     /// Makes the services on stores that are open already.
     package init(
-        _ machine: MachinePorts, _ policy: AccountPolicy, _ configuration: ProductConfiguration,
+        _ machine: MachinePorts, _ policy: AccountPolicy, _ configuration: Configuration,
         stores: any SecretStores
     ) {
         self.machine = machine
@@ -36,14 +36,14 @@ package struct AccountServices: Sendable {
     }
 
     /// The cache of access tokens; one that keeps nothing where the user wants none.
-    package static func cache(of machine: MachinePorts, _ configuration: ProductConfiguration) -> TokenCache {
+    package static func cache(of machine: MachinePorts, _ configuration: Configuration) -> TokenCache {
         TokenCache(
             isCaching(machine, configuration) ? machine.tokenCache : NoTokenCache(), files: machine.fileStates,
             dataFolder: machine.dataHome, limit: { [sharing = machine.sharing] in sharing.cacheSeconds(of: $0) })
     }
 
     /// Whether access tokens may be kept in memory: `CREDMGR_CACHE`, else `config.json`.
-    package static func isCaching(_ machine: MachinePorts, _ configuration: ProductConfiguration) -> Bool {
+    package static func isCaching(_ machine: MachinePorts, _ configuration: Configuration) -> Bool {
         switch machine.environment["CREDMGR_CACHE"] {
         case "on": true
         case "off": false
@@ -57,11 +57,11 @@ package struct AccountServices: Sendable {
     package static func checkCacheSwitch(_ environment: [String: String]) throws(CredentialError) {
         guard let word = environment["CREDMGR_CACHE"], !["", "on", "off"].contains(word) else { return }
         throw CredentialError(
-            .usage, "CREDMGR_CACHE is 'on' or 'off', not '\(ForeignText.shown(word, limit: 40))'")
+            .usage, "CREDMGR_CACHE is 'on' or 'off', not '\(UntrustedText.shown(word, limit: 40))'")
     }
 
     /// The machine's, by their names.
-    var records: any AccountRecords { machine.records }
+    var records: any AccountRecordStore { machine.records }
     var locks: any AccountLocks { machine.locks }
     var events: any EventLog { machine.events }
     var clock: any WallClock { machine.clock }
@@ -96,9 +96,9 @@ package struct AccountServices: Sendable {
 
     /// The lock of an account, waiting for who has it as long as is usual, and telling so.
     ///
-    /// - Throws: as ``AccountLocks/lock(_:in:seconds:)`` and ``GroupSharing/backend(of:)``.
+    /// - Throws: as ``AccountLocks/lock(_:in:seconds:)`` and ``SharedGroupService/backend(of:)``.
     func lock(_ account: String, in group: KeychainGroup) throws(CredentialError) -> any HeldLock {
-        let who: @Sendable () -> Message = { [locks] in
+        let who: @Sendable () -> LocalizedMessage = { [locks] in
             guard let holder = locks.holder(of: account, in: group) else { return "the account's lock" }
             return holder.isStopped
                 ? "process \(holder.processID), which is stopped and has the account's lock"
@@ -139,7 +139,7 @@ package struct AccountServices: Sendable {
     }
 
     /// Refreshes in this process.
-    package var refresh: LocalRefresher { LocalRefresher(accounts: self) }
+    package var refresh: InProcessRefresher { InProcessRefresher(accounts: self) }
 
     /// Gives tokens.
     package var tokens: TokenService {
@@ -158,7 +158,7 @@ package struct AccountServices: Sendable {
     package var signIn: SignInService { SignInService(accounts: self) }
 
     /// Makes an account the default.
-    package var choice: DefaultChoice { DefaultChoice(accounts: self) }
+    package var choice: DefaultAccount { DefaultAccount(accounts: self) }
 
     /// Forgets accounts.
     package var signOut: SignOutService { SignOutService(accounts: self) }
@@ -167,7 +167,7 @@ package struct AccountServices: Sendable {
     package var userData: UserDataService { UserDataService(accounts: self) }
 
     /// Changes the user's own definitions of types.
-    package var ownDefinitions: OwnDefinitions { OwnDefinitions(accounts: self) }
+    package var ownDefinitions: UserDefinitions { UserDefinitions(accounts: self) }
 
     /// Moves accounts along with their types.
     package var registrationMove: RegistrationMove { RegistrationMove(accounts: self) }
@@ -179,25 +179,25 @@ package struct AccountServices: Sendable {
     package var keyReplacement: KeyReplacement { KeyReplacement(accounts: self) }
 
     /// Shares groups with other hosts.
-    package var groupMove: GroupMove { GroupMove(accounts: self) }
+    package var groupMove: GroupMigration { GroupMigration(accounts: self) }
 
     /// Takes accounts up from the stores.
-    package var rebuild: RegistryRebuild { RegistryRebuild(accounts: self) }
+    package var rebuild: RegistryRecovery { RegistryRecovery(accounts: self) }
 
     /// Repairs accounts.
     package var repair: AccountRepair { AccountRepair(accounts: self) }
 
-    /// Tells those who watch that a sign-in ends soon, once for each step (``SignInEnding``).
+    /// Tells those who watch that a sign-in ends soon, once for each step (``ExpiryNotice``).
     ///
     /// - Throws: the errors of the records.
     package func tellEnding(of account: Account, in group: KeychainGroup) throws(CredentialError) {
         let now = clock.now, id = account.id
-        guard account.endingIsNews(now: now) else { return }
+        guard account.needsExpiryNotice(now: now) else { return }
         var news: Account?
         try machine.records.update(id, in: group) { account in
             news = nil
-            guard account.endingIsNews(now: now) else { return }
-            if account.noteEnding(now: now) { news = account }
+            guard account.needsExpiryNotice(now: now) else { return }
+            if account.recordExpiryNotice(now: now) { news = account }
         }
         guard let news, let end = news.refreshExpiresAt else { return }
         events.append(
@@ -241,10 +241,10 @@ package struct StoreChoice: Sendable {
     /// The kind of the store.
     package let kind: StoreKind
     /// Why that is not the Secret Service, where nobody asked for another; to be told once something is kept.
-    package let reason: Message?
+    package let reason: LocalizedMessage?
 
     /// A choice that was made.
-    package init(kind: StoreKind, reason: Message?) {
+    package init(kind: StoreKind, reason: LocalizedMessage?) {
         self.kind = kind
         self.reason = reason
     }

@@ -1,12 +1,12 @@
 /// The records of accounts, with each registration in the form that definitions have now.
 ///
-/// A record that credmgr wrote before names its registration in the earlier form (``Registration/earlier``). It is read as the
+/// A record that credmgr wrote before names its registration in the earlier form (``ClientIdentity/earlier``). It is read as the
 /// registration of the account's own type if that type has this earlier form, and as it is if nothing defines the type. So every
 /// other part compares registrations of one form, and the next write of a record stores it.
-struct CurrentRecords: AccountRecords {
-    let base: any AccountRecords
+struct CurrentRecords: AccountRecordStore {
+    let base: any AccountRecordStore
     /// The registration that the type of a name has; `nil` if nothing defines it, or the definition cannot be used.
-    let registration: @Sendable (_ type: String) -> Registration?
+    let registration: @Sendable (_ type: String) -> ClientIdentity?
 
     private func current(_ account: Account) -> Account {
         var account = account
@@ -21,7 +21,7 @@ struct CurrentRecords: AccountRecords {
     }
 
     private func current(_ index: AccountIndex) -> AccountIndex {
-        var known: [String: Registration?] = [:]
+        var known: [String: ClientIdentity?] = [:]
         return index.withRegistrations { entry in
             entry.registration.current {
                 if let registration = known[entry.type] { return registration }
@@ -34,16 +34,16 @@ struct CurrentRecords: AccountRecords {
 
     func groups() throws(CredentialError) -> [KeychainGroup] { try base.groups() }
 
-    func index(of group: KeychainGroup, _ check: IndexCheck) throws(CredentialError) -> AccountIndex {
+    func index(of group: KeychainGroup, _ check: IndexVerification) throws(CredentialError) -> AccountIndex {
         current(try base.index(of: group, check))
     }
 
-    func seenIndex(of group: KeychainGroup, _ check: IndexCheck) throws(CredentialError) -> AccountIndex {
+    func seenIndex(of group: KeychainGroup, _ check: IndexVerification) throws(CredentialError) -> AccountIndex {
         current(try base.seenIndex(of: group, check))
     }
 
     func confirmed(
-        _ index: AccountIndex, of group: KeychainGroup, _ check: IndexCheck
+        _ index: AccountIndex, of group: KeychainGroup, _ check: IndexVerification
     ) throws(CredentialError) -> AccountIndex {
         current(try base.confirmed(index, of: group, check))
     }
@@ -56,25 +56,25 @@ struct CurrentRecords: AccountRecords {
         current(try base.lastSeen(id, in: group))
     }
 
-    func seenJustNow(_ id: String, in group: KeychainGroup) throws(CredentialError) -> AccountRecord? {
-        current(try base.seenJustNow(id, in: group))
+    func loadRecent(_ id: String, in group: KeychainGroup) throws(CredentialError) -> AccountRecord? {
+        current(try base.loadRecent(id, in: group))
     }
 
     func registry(
         of group: KeychainGroup, damaged: (String, CredentialError) -> Void
-    ) throws(CredentialError) -> AccountRegistry {
+    ) throws(CredentialError) -> AccountList {
         var registry = try base.registry(of: group, damaged: damaged)
         for place in registry.accounts.indices { registry.accounts[place] = current(registry.accounts[place]) }
         return registry
     }
 
-    func write(_ record: AccountRecord, expecting expected: Int64?) throws(CredentialError) -> RecordWriting {
+    func write(_ record: AccountRecord, expecting expected: Int64?) throws(CredentialError) -> WriteResult {
         try base.write(record, expecting: expected)
     }
 
     func remove(
         _ id: String, in group: KeychainGroup, expecting expected: Int64
-    ) throws(CredentialError) -> RecordWriting { try base.remove(id, in: group, expecting: expected) }
+    ) throws(CredentialError) -> WriteResult { try base.remove(id, in: group, expecting: expected) }
 
     func setAside(_ id: String, in group: KeychainGroup, keepsName: Bool) throws(CredentialError) -> String {
         try base.setAside(id, in: group, keepsName: keepsName)
@@ -95,7 +95,7 @@ struct CurrentRecords: AccountRecords {
 
 extension AccountIndex {
     /// The same index with the registrations that `registration` gives for entries that may be in the earlier form.
-    func withRegistrations(_ registration: (Entry) -> Registration) -> AccountIndex {
+    func withRegistrations(_ registration: (Entry) -> ClientIdentity) -> AccountIndex {
         guard hasEarlierForms else { return self }
         func changed(_ entries: [Entry]) -> [Entry] {
             entries.map { entry in

@@ -22,7 +22,7 @@ package struct MachinePorts: Sendable {
     /// HTTP.
     package var transport: any HTTPTransport
     /// The accounts as they are kept.
-    private var keptRecords: any AccountRecords
+    private var keptRecords: any AccountRecordStore
     /// Defines types that no file defines, as a program does for itself; `nil` for what it does not define.
     package var ownType: @Sendable (_ name: String) -> AccountType? = { _ in nil }
     /// Which refresh tokens are used up.
@@ -30,39 +30,39 @@ package struct MachinePorts: Sendable {
     /// Locks of accounts.
     package var locks: any AccountLocks
     /// The journal of generations in flight.
-    package var journal: any GenerationJournal
+    package var journal: any TokenSetJournal
     /// The event log.
     package var events: any EventLog
     /// The cache of access tokens.
     package var tokenCache: any AccessTokenCache
     /// The state of files, which says how long what is cached holds.
-    package var fileStates: any FileStates
+    package var fileStates: any FileStamps
     /// The documents that providers publish, kept from one call to the next.
     package var metadataCache: any MetadataCache
     /// The stores, opened as a policy says.
     package var stores: @Sendable (AccountPolicy) -> any SecretStores
     /// The files of type definitions, `config.json`, and secrets in files.
-    package var typeFiles: any TypeFiles
+    package var typeFiles: any DefinitionStore
     /// Reads the settings of iOS apps as definitions.
     package var readSettings: AccountTypeCatalog.SettingsReader
     /// The adapters.
     package var adapters: AdapterRegistry
     /// Other programs.
-    package var programs: any ProgramRunner
+    package var programs: any ProcessRunner
     /// The groups that are shared with other hosts.
-    package var sharing: any GroupSharing
+    package var sharing: any SharedGroupService
 
     /// Makes the bundle.
     package init(
         environment: [String: String], dataHome: String, typeFolders: [String], configurationFile: String,
         clock: any WallClock, bootClock: any BootClock, random: any RandomSource, cryptography: any Cryptography,
-        transport: any HTTPTransport, records: any AccountRecords, usedTokens: any UsedRefreshTokens,
+        transport: any HTTPTransport, records: any AccountRecordStore, usedTokens: any UsedRefreshTokens,
         locks: any AccountLocks,
-        journal: any GenerationJournal, events: any EventLog, tokenCache: any AccessTokenCache,
-        fileStates: any FileStates,
+        journal: any TokenSetJournal, events: any EventLog, tokenCache: any AccessTokenCache,
+        fileStates: any FileStamps,
         metadataCache: any MetadataCache, stores: @escaping @Sendable (AccountPolicy) -> any SecretStores,
-        typeFiles: any TypeFiles, readSettings: @escaping AccountTypeCatalog.SettingsReader,
-        adapters: AdapterRegistry, programs: any ProgramRunner, sharing: any GroupSharing = NothingShared()
+        typeFiles: any DefinitionStore, readSettings: @escaping AccountTypeCatalog.SettingsReader,
+        adapters: AdapterRegistry, programs: any ProcessRunner, sharing: any SharedGroupService = NoSharedGroups()
     ) {
         self.environment = environment
         self.dataHome = dataHome
@@ -90,10 +90,10 @@ package struct MachinePorts: Sendable {
     }
 
     /// The accounts, each of the registration as definitions have it now.
-    package var records: any AccountRecords {
+    package var records: any AccountRecordStore {
         get {
             CurrentRecords(base: keptRecords) { [definition, adapters, trust] name in
-                guard let type = definition(name), let registration = try? Registration(of: type, adapters) else {
+                guard let type = definition(name), let registration = try? ClientIdentity(of: type, adapters) else {
                     return nil
                 }
                 // Accounts of before follow a definition to other places only if the user has confirmed it.
@@ -105,8 +105,8 @@ package struct MachinePorts: Sendable {
 
     /// The registration that the record of an account has, in whatever form it was written; `nil` if there is no record.
     ///
-    /// - Throws: as ``AccountRecords/read(_:in:)``.
-    func keptRegistration(of id: String, in group: KeychainGroup) throws(CredentialError) -> Registration? {
+    /// - Throws: as ``AccountRecordStore/read(_:in:)``.
+    func keptRegistration(of id: String, in group: KeychainGroup) throws(CredentialError) -> ClientIdentity? {
         try keptRecords.read(id, in: group)?.account.registration
     }
 
@@ -138,7 +138,7 @@ package struct MachinePorts: Sendable {
     /// Returns the settings of `config.json`; no settings if the file does not exist.
     ///
     /// - Throws: ``ErrorCode/configuration``, naming the key; ``ErrorCode/inputOutput``.
-    package func configuration() throws(CredentialError) -> ProductConfiguration {
-        try ProductConfiguration(at: configurationFile, in: typeFiles)
+    package func configuration() throws(CredentialError) -> Configuration {
+        try Configuration(at: configurationFile, in: typeFiles)
     }
 }

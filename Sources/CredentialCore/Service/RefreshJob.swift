@@ -38,12 +38,12 @@ struct RefreshOutcome: Sendable {
     /// The newest id token of its policy.
     var idToken: Secret?
     /// The warnings for the user.
-    var warnings: [Message]
+    var warnings: [LocalizedMessage]
     /// Whether it was refreshed here; else another host had.
     var refreshed = true
 
     /// Makes an outcome.
-    init(token: AccessToken, idToken: Secret?, warnings: [Message] = []) {
+    init(token: AccessToken, idToken: Secret?, warnings: [LocalizedMessage] = []) {
         self.token = token
         self.idToken = idToken
         self.warnings = warnings

@@ -8,7 +8,7 @@ extension RefreshOperation {
     ///   - isDemanded: whether a new token is wanted whatever there is.
     ///   - waited: for how many seconds was waited so far: for a peer on this host, which may have waited for another host itself,
     ///     or for nodes of the cluster.
-    /// - Throws: as ``GroupSharing/refresh(_:in:)``; ``ErrorCode/temporary`` where the token that is there was issued in what
+    /// - Throws: as ``SharedGroupService/refresh(_:in:)``; ``ErrorCode/temporary`` where the token that is there was issued in what
     ///   this host calls the future: hosts whose clocks differ would refresh each other's tokens again and again.
     func refreshShared(
         _ job: RefreshJob, takesOver: Bool, isDemanded: Bool, waited: Int64
@@ -17,8 +17,8 @@ extension RefreshOperation {
         let id = job.tokenSet.account.id
         let seen = job.tokenSet.accessToken(for: job.key)
         if !isDemanded, let seen { try checkClock(seen, job) }
-        let told = Mutex(Told())
-        let takingOver = ShellQuote.line([
+        let told = Mutex(ProviderOutcome())
+        let takingOver = ShellQuoting.line([
             "credmgr", "token", "--type", job.type.name, "--account", id, "--group", job.group.name, "--take-over",
         ])
         var shared = SharedRefreshJob(
@@ -33,7 +33,7 @@ extension RefreshOperation {
                     || Freshness.isAhead(token.issuedAt, now: clock.now)
             },
             send: { (set, check) in
-                told.withLock { $0 = Told() }
+                told.withLock { $0 = ProviderOutcome() }
                 guard let grant = set.grants[job.key.policy] else {
                     return .unsent(CredentialError(.internalFault, "a refresh without a grant"))
                 }
@@ -46,7 +46,7 @@ extension RefreshOperation {
                 }
                 var request = request(of: job, grant, set.account)
                 request.subjectToken = job.subjectKey.flatMap { set.accessToken(for: $0) }
-                let watch = SendWatch(accounts.machine.transport)
+                let watch = SentRequestTracker(accounts.machine.transport)
                 // Some adapters send by themselves.
                 do throws(CredentialError) { try check.run() } catch { return .unsent(error) }
                 // The watch stands behind the check, so that a request which that refuses counts as not sent.
@@ -143,7 +143,7 @@ extension RefreshOperation {
     }
 
     /// The facts that became known while the provider was asked.
-    private struct Told {
+    private struct ProviderOutcome {
         var issued: (IssuedTokens, Grant)?
         var wasRefused = false
         /// The finding of a refused response, and why it was refused.
@@ -159,7 +159,7 @@ extension RefreshOperation {
 }
 
 /// Notes whether a request may have reached the provider without an answer that says that it did nothing.
-private final class SendWatch: HTTPTransport {
+private final class SentRequestTracker: HTTPTransport {
     private let base: any HTTPTransport
     private let sent = Mutex(false)
 

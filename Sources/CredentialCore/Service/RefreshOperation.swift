@@ -149,7 +149,7 @@ package struct RefreshOperation: Sendable {
         }
         if finding.refusesIDToken { grant.awaitsIDToken = true }
         if finding.isForeign {
-            let reason: Message = "a response to a refresh named another subject or issuer"
+            let reason: LocalizedMessage = "a response to a refresh named another subject or issuer"
             (grant.lostReason, grant.isDoubtful) = (reason.description, false)
         }
         set.grants[job.key.policy] = grant
@@ -166,7 +166,7 @@ package struct RefreshOperation: Sendable {
         _ issued: IssuedTokens, _ job: RefreshJob, sent: Grant
     ) throws(CredentialError) -> RefreshOutcome {
         let now = accounts.clock.now
-        var warnings: [Message] = []
+        var warnings: [LocalizedMessage] = []
         var issued = issued
         // A token that was saved before validation counts as a rotation of its own.
         let latest = job.tokenSet.grants[job.key.policy] ?? sent
@@ -234,7 +234,7 @@ package struct RefreshOperation: Sendable {
             var others = job.tokenSet
             others.grants[policy] = nil
             if !others.isRefreshable {
-                let reason: Message = "the new refresh token could not be kept: \(error.text)"
+                let reason: LocalizedMessage = "the new refresh token could not be kept: \(error.text)"
                 do throws(CredentialError) {
                     try accounts.records.update(account, in: job.group) {
                         $0.status = .needsLogin(reason: reason.description)
@@ -249,7 +249,7 @@ package struct RefreshOperation: Sendable {
 
     /// `set` with what was issued.
     func refreshed(
-        _ set: TokenSet, by issued: IssuedTokens, _ job: RefreshJob, _ now: Instant
+        _ set: TokenSet, by issued: IssuedTokens, _ job: RefreshJob, _ now: Timestamp
     ) -> TokenSet {
         var set = set
         if job.isRefresh(issued, of: set.grants[job.key.policy]?.toSend) {
@@ -300,7 +300,7 @@ package struct RefreshOperation: Sendable {
         throw error
     }
 
-    func append(_ kind: AccountEvent.Kind, _ job: RefreshJob, _ now: Instant, reason: String? = nil) {
+    func append(_ kind: AccountEvent.Kind, _ job: RefreshJob, _ now: Timestamp, reason: String? = nil) {
         accounts.events.append(
             AccountEvent(
                 kind: kind, time: now, group: job.group, type: job.type.name, account: job.tokenSet.account.id,
@@ -310,7 +310,7 @@ package struct RefreshOperation: Sendable {
     private func gone(_ account: Account, _ group: KeychainGroup) -> CredentialError {
         CredentialError(
             .signInRequired, "\(account.id) has to sign in again: its secrets were removed during the refresh",
-            hint: LoginCommandLine(for: account, in: group).hint)
+            hint: LoginHint(for: account, in: group).hint)
     }
 
     private func replaced(_ account: Account) -> CredentialError {

@@ -2,7 +2,7 @@
 /// the same sign-in once more ends as soon.
 package struct RefreshTokenAdvice: Sendable {
     /// The cause, for the end of a sentence.
-    package let cause: Message
+    package let cause: LocalizedMessage
     /// The change of the type that helps; `nil` where none does.
     package let change: String?
     /// The `prompt` of the sign-in that brings a refresh token.
@@ -13,7 +13,7 @@ package struct RefreshTokenAdvice: Sendable {
     private let clientID: String
 
     private init(
-        _ type: AccountType, _ cause: Message, change: String? = nil, prompt: String? = nil,
+        _ type: AccountType, _ cause: LocalizedMessage, change: String? = nil, prompt: String? = nil,
         isOfClient: Bool = false
     ) {
         (self.type, clientID) = (type.name, type.clientID)
@@ -38,7 +38,7 @@ package struct RefreshTokenAdvice: Sendable {
                 type, "the provider gives one when the person consents, and not again", prompt: "consent")
         } else {
             self = RefreshTokenAdvice(
-                type, "the provider gave client \(ForeignText.shown(type.clientID)) none", isOfClient: true)
+                type, "the provider gave client \(UntrustedText.shown(type.clientID)) none", isOfClient: true)
         }
     }
 
@@ -74,19 +74,19 @@ package struct RefreshTokenAdvice: Sendable {
     }
 
     /// The command that changes the type; `nil` where no change helps.
-    package var command: Message? {
-        change.map { "credmgr types set \(ShellQuote.word(type)) \(ShellQuote.word($0))" }
+    package var command: LocalizedMessage? {
+        change.map { "credmgr types set \(ShellQuoting.word(type)) \(ShellQuoting.word($0))" }
     }
 
     /// The command that helps an account without a refresh token: it changes the type where that is to be changed, and signs
     /// in again.
-    package func hint(_ login: LoginCommandLine) -> Message {
+    package func hint(_ login: LoginHint) -> LocalizedMessage {
         var login = login
         if let prompt {
             login.more = [login.more, "--prompt \(prompt)"].compactMap(\.self).joined(separator: " ")
         }
         if let command { return "\(command) && \(login)" }
         if !isOfClient { return login.hint }
-        return "allow refresh tokens for client \(ForeignText.shown(clientID)) at the provider, then: \(login)"
+        return "allow refresh tokens for client \(UntrustedText.shown(clientID)) at the provider, then: \(login)"
     }
 }

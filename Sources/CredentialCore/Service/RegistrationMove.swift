@@ -9,7 +9,7 @@ package struct RegistrationMove: Sendable {
     package func accounts(
         of type: AccountType
     ) throws(CredentialError) -> [(group: KeychainGroup, account: Account)] {
-        let registration = try Registration(of: type, accounts.machine.adapters)
+        let registration = try ClientIdentity(of: type, accounts.machine.adapters)
         var found: [(group: KeychainGroup, account: Account)] = []
         for group in try accounts.records.groups() {
             found += try accounts.records.registry(of: group).accounts(of: registration)
@@ -23,7 +23,7 @@ package struct RegistrationMove: Sendable {
     /// unconfirmed definition does not get its accounts either.
     package func pin(accountsOf type: AccountType) {
         // A definition that cannot be used tells no registration.
-        guard let registration = try? Registration(of: type, accounts.machine.adapters) else { return }
+        guard let registration = try? ClientIdentity(of: type, accounts.machine.adapters) else { return }
         do throws(CredentialError) {
             for group in try accounts.records.groups() {
                 do throws(CredentialError) {
@@ -34,7 +34,7 @@ package struct RegistrationMove: Sendable {
     }
 
     private func pin(
-        _ type: AccountType, _ registration: Registration, in group: KeychainGroup
+        _ type: AccountType, _ registration: ClientIdentity, in group: KeychainGroup
     ) throws(CredentialError) {
         for account in try accounts.records.registry(of: group).accounts(of: registration)
         where account.type == type.name {
@@ -48,7 +48,7 @@ package struct RegistrationMove: Sendable {
     /// - Throws: ``ErrorCode/lockTimeout``; the errors of the records and of the account's store. An account of which that is not
     ///   known to be written has its earlier registration still.
     package func move(
-        _ id: String, in group: KeychainGroup, to registration: Registration
+        _ id: String, in group: KeychainGroup, to registration: ClientIdentity
     ) throws(CredentialError) {
         let lock = try accounts.lock(id, in: group)
         defer { lock.release() }

@@ -10,9 +10,9 @@ package struct SignInService: Sendable {
         /// Whether it is new.
         package let isNew: Bool
         /// The warnings for the user.
-        package let warnings: [Message]
+        package let warnings: [LocalizedMessage]
         /// Facts worth knowing that need no action.
-        package var notes: [Message] = []
+        package var notes: [LocalizedMessage] = []
         /// Grants that could be refreshed, and went: the provider still honours them.
         package var removed: [Grant] = []
     }
@@ -30,9 +30,9 @@ package struct SignInService: Sendable {
     /// - Throws: ``ErrorCode/denied`` where somebody else has signed in than was expected; the errors of the store.
     ///   Then nothing has changed.
     package func keep(
-        _ result: SignInResult, of type: AccountType, registration: Registration, policy: String,
+        _ result: SignInResult, of type: AccountType, registration: ClientIdentity, policy: String,
         in group: KeychainGroup, store: StoreKind, forceNew: Bool, replaces: Bool = false,
-        for person: ExpectedPerson? = nil, again: LoginCommandLine? = nil
+        for person: ExpectedIdentity? = nil, again: LoginHint? = nil
     ) throws(CredentialError) -> Outcome {
         releaseRoom(in: group)
         // Accounts of a shared group are kept in the group's cluster.
@@ -49,7 +49,7 @@ package struct SignInService: Sendable {
             }
         } catch {
             // The cluster was not to be reached any more when the person came back from signing in.
-            guard store == .etcd, error.leavesCopies else { throw error }
+            guard store == .etcd, error.allowsLocalCopy else { throw error }
             failure = error
         }
         let known = forceNew ? nil : try self.known(result, registration, group, person, asOfLast: true).account
@@ -64,8 +64,8 @@ package struct SignInService: Sendable {
     /// - Returns: `nil` where the account that it was about was changed meanwhile: signed out, and another may have come in its
     ///   place; or refreshed by another host, in whose tokens the sign-in takes the place of the one before.
     private func keepOnce(
-        _ result: SignInResult, of type: AccountType, registration: Registration, policy: String,
-        in group: KeychainGroup, store: StoreKind, forceNew: Bool, replaces: Bool, for person: ExpectedPerson?
+        _ result: SignInResult, of type: AccountType, registration: ClientIdentity, policy: String,
+        in group: KeychainGroup, store: StoreKind, forceNew: Bool, replaces: Bool, for person: ExpectedIdentity?
     ) throws(CredentialError) -> Outcome? {
         var (known, former): (Account?, AccountIndex.Entry?) =
             forceNew ? (nil, nil) : try self.known(result, registration, group, person)
@@ -75,7 +75,7 @@ package struct SignInService: Sendable {
             // Two first sign-ins of one person may meet. The second sign-in looks again, and finds the account of
             // the first.
             do throws(CredentialError) {
-                newcomers = try accounts.lock(TokenSetRepository.lockOfNewcomers, in: group)
+                newcomers = try accounts.lock(TokenSetRepository.newAccountLock, in: group)
             } catch {
                 guard error.code == .lockTimeout else { throw error }
                 let account = newAccount(result, type, registration, store)
@@ -83,7 +83,7 @@ package struct SignInService: Sendable {
                     result, under: type, policy: policy, of: account, isNew: true, forceNew: forceNew, in: group,
                     because: error)
             }
-            if !forceNew { try accounts.machine.sharing.beginAdding(to: group) }
+            if !forceNew { try accounts.machine.sharing.beginNewAccount(to: group) }
             if !forceNew { (known, former) = try self.known(result, registration, group, person) }
         }
         let now = accounts.clock.now
@@ -111,7 +111,7 @@ package struct SignInService: Sendable {
             // Between the look at the names and the lock the account may have been moved or labelled.
             guard let record = try accounts.records.read(account.id, in: group) else { return nil }
             account.adoptRecord(record.account)
-            if let stored = try accounts.repository.readUndamaged(account, in: group) {
+            if let stored = try accounts.repository.loadIntact(account, in: group) {
                 set = stored
                 recorded = record.account.names
             } else {
@@ -132,7 +132,7 @@ package struct SignInService: Sendable {
         account.displayName = result.identity.displayName ?? account.displayName
         account.formerRegistration = nil
         // Data in a single file changes at once.
-        account.formerNames = account.store == .secretService && recorded != account.names ? recorded : nil
+        account.previousNames = account.store == .secretService && recorded != account.names ? recorded : nil
         account.policies = set.grants.keys.filter { !$0.isEmpty }.sorted()
         account.noteFlow(result.tokens.grant.flow, of: policy, under: type)
         // A policy that gives no refresh token, as one that resets passwords, says nothing of how long the sign-in
@@ -148,7 +148,7 @@ package struct SignInService: Sendable {
             account.endsWithToken = result.tokens.endWithToken
         }
         // An ending that is known from the beginning is no news.
-        _ = account.noteEnding(now: now)
+        _ = account.recordExpiryNotice(now: now)
         account.updatedAt = now
         set.account = account
 
@@ -170,9 +170,9 @@ package struct SignInService: Sendable {
     }
 
     /// That an earlier sign-in stays beside a new one.
-    private static func staying(_ grant: Grant, _ account: Account) -> Message {
+    private static func staying(_ grant: Grant, _ account: Account) -> LocalizedMessage {
         let day = String(grant.signedInAt.rfc3339.prefix(10))
-        let scope = ForeignText.shown(grant.scope.joined(separator: " "))
+        let scope = UntrustedText.shown(grant.scope.joined(separator: " "))
         return
             "keeps the sign-in of \(day) with scope \(scope); to end it: credmgr login --account \(account.id) --replace"
     }
@@ -187,7 +187,7 @@ package struct SignInService: Sendable {
             try accounts.stores.store(store).checkFirst(of: group)
         }
         do {
-            try accounts.machine.journal.reserve(Self.room, for: TokenSetRepository.lockOfNewcomers, in: group)
+            try accounts.machine.journal.reserve(Self.room, for: TokenSetRepository.newAccountLock, in: group)
         } catch {
             throw CredentialError(
                 .storeUnavailable, "there is no room for a new sign-in, so none was begun: \(error)",
@@ -198,7 +198,7 @@ package struct SignInService: Sendable {
     /// Obtains a sign-in with room set aside for it: a full disk is noticed before a code or a refresh token is used up.
     ///
     /// - Throws: as ``reserveRoom(in:of:)``; what `obtain` throws.
-    package func withRoom<Value>(
+    package func withReservedSpace<Value>(
         in group: KeychainGroup, of store: StoreKind? = nil, _ obtain: () throws(CredentialError) -> Value
     ) throws(CredentialError) -> Value {
         try reserveRoom(in: group, of: store)
@@ -208,7 +208,7 @@ package struct SignInService: Sendable {
 
     /// Gives back what ``reserveRoom(in:of:)`` has set aside.
     package func releaseRoom(in group: KeychainGroup) {
-        accounts.machine.journal.releaseReserve(for: TokenSetRepository.lockOfNewcomers, in: group)
+        accounts.machine.journal.releaseReserve(for: TokenSetRepository.newAccountLock, in: group)
     }
 
     /// How much room that is, in bytes: more than a token set with large tokens takes.
@@ -218,13 +218,13 @@ package struct SignInService: Sendable {
     private func choose(_ account: inout Account, in group: KeychainGroup) throws(CredentialError) {
         let index = try accounts.records.index(of: group, .none)
         switch index.count(of: account.registration, atMost: 2) {
-        case 0: account.chosenAt = accounts.clock.now
+        case 0: account.madeDefaultAt = accounts.clock.now
         case 1:
             guard index.chosen(of: account.registration) == nil,
                 let only = index.entries(of: account.registration, atMost: 1).first
             else { return }
             let now = accounts.clock.now
-            try accounts.records.update(only.id, in: group) { $0.chosenAt = now }
+            try accounts.records.update(only.id, in: group) { $0.madeDefaultAt = now }
         default: return
         }
     }
@@ -234,7 +234,7 @@ package struct SignInService: Sendable {
     /// - Returns: what the user should know; `nil` where somebody else was faster.
     private func save(
         _ set: inout TokenSet, _ policy: String?, isNew: Bool, in group: KeychainGroup
-    ) throws(CredentialError) -> [Message]? {
+    ) throws(CredentialError) -> [LocalizedMessage]? {
         let account = set.account
         switch try accounts.repository.save(&set, in: group, signIn: policy) {
         case .stored: return []
@@ -253,7 +253,7 @@ package struct SignInService: Sendable {
         }
     }
 
-    private static func waiting(_ account: Account, _ failure: CredentialError) -> Message {
+    private static func waiting(_ account: Account, _ failure: CredentialError) -> LocalizedMessage {
         "the \(account.store.shownName) did not take the new tokens (\(failure)); they are kept "
             + "encrypted in the journal, and the next run puts them there"
     }
@@ -292,14 +292,14 @@ package struct SignInService: Sendable {
     }
 
     private func newAccount(
-        _ result: SignInResult, _ type: AccountType, _ registration: Registration, _ store: StoreKind,
+        _ result: SignInResult, _ type: AccountType, _ registration: ClientIdentity, _ store: StoreKind,
         inPlaceOf former: AccountIndex.Entry? = nil
     ) -> Account {
         var account = Account(
             id: former?.id ?? accounts.machine.random.accountID(), type: type.name, adapter: type.adapter,
             registration: registration, subject: result.identity.subject, store: store, now: accounts.clock.now)
         account.label = former?.label
-        account.chosenAt = former?.chosenAt
+        account.madeDefaultAt = former?.madeDefaultAt
         account.issuer = result.identity.issuer
         account.username = result.identity.username
         account.displayName = result.identity.displayName
@@ -312,11 +312,11 @@ package struct SignInService: Sendable {
     /// - Parameter asOfLast: whether what was seen last will do.
     /// - Returns: the account; else what is still known of the one whose record is damaged or missing.
     private func known(
-        _ result: SignInResult, _ registration: Registration, _ group: KeychainGroup, _ person: ExpectedPerson?,
+        _ result: SignInResult, _ registration: ClientIdentity, _ group: KeychainGroup, _ person: ExpectedIdentity?,
         asOfLast: Bool = false
     ) throws(CredentialError) -> (account: Account?, former: AccountIndex.Entry?) {
         var former: AccountIndex.Entry?
-        for check in asOfLast ? [IndexCheck.none] : [.none, .ids] {
+        for check in asOfLast ? [IndexVerification.none] : [.none, .ids] {
             // Nor is it believed of a shared group while only this machine's copies can be asked.
             if check == .ids { try accounts.machine.sharing.catchUp(group, unlessWithin: 0) }
             let index = try accounts.records.index(of: group, check)

@@ -12,14 +12,14 @@ package struct SignOutService: Sendable {
     ///   is as it was.
     package func forget(
         _ account: Account, policy: String?, in group: KeychainGroup,
-        beforehand: ([(policy: String, grant: RevocableGrant)]) throws(CredentialError) -> Void
+        beforehand: ([(policy: String, grant: RevocationRequest)]) throws(CredentialError) -> Void
     ) throws(CredentialError) {
         let lock = try accounts.lock(account.id, in: group)
         defer { lock.release() }
         guard try isThere(account, in: group) else {
             throw CredentialError(.noSuchAccount, "account \(account.id) was forgotten already")
         }
-        var set = try accounts.repository.readUndamaged(account, in: group)
+        var set = try accounts.repository.loadIntact(account, in: group)
         let forgotten = set?.allGrants.filter { policy == nil || $0.policy == policy } ?? []
         if let policy, forgotten.isEmpty {
             throw CredentialError(.noSuchAccount, "account \(account.id) has no sign-in for policy \(policy)")
@@ -59,14 +59,14 @@ package struct SignOutService: Sendable {
     /// be revoked.
     private func revocable(
         _ grants: [(policy: String, grant: Grant)], _ tokens: [AccessToken]
-    ) -> [(policy: String, grant: RevocableGrant)] {
+    ) -> [(policy: String, grant: RevocationRequest)] {
         let now = accounts.clock.now
         let alive = tokens.filter { $0.expiresAt > now && $0.key.bearer == .accessToken }
         var told: Set<String> = []
         // The access tokens of a policy go with its newest grant, which is the last.
         let result = grants.reversed().map { policy, grant in
             let own = told.insert(policy).inserted ? alive.filter { $0.key.policy == policy } : []
-            return (policy: policy, grant: RevocableGrant(grant: grant, accessTokens: own))
+            return (policy: policy, grant: RevocationRequest(grant: grant, accessTokens: own))
         }
         return result.reversed()
     }

@@ -1,7 +1,7 @@
 /// Moves sign-ins from one store to the other, one account at a time and under its lock.
 ///
 /// The record decides which copy counts, and it changes in one step. Around that step it notes that the keyring may have
-/// a copy that does not count (``Account/leftover``), so that whatever moment a run is killed at, the next one knows what
+/// a copy that does not count (``Account/staleKeyringCopy``), so that whatever moment a run is killed at, the next one knows what
 /// to remove. The copy has the generation of the original: should the record be lost too, the higher generation counts,
 /// and equal ones are the same.
 package struct StoreMigration: Sendable {
@@ -34,7 +34,7 @@ package struct StoreMigration: Sendable {
         defer { lock.release() }
         guard let known = try accounts.records.account(account.id, in: group) else { return .gone }
         guard known.store != target else {
-            guard known.leftover != nil else { return .alreadyThere }
+            guard known.staleKeyringCopy != nil else { return .alreadyThere }
             try tidyLocked(known, in: group)
             return .tidied
         }
@@ -79,7 +79,7 @@ package struct StoreMigration: Sendable {
     func tidyLocked(_ account: Account, in group: KeychainGroup) throws(CredentialError) {
         guard account.store == .file else {
             // A move to the keyring was interrupted after it counted there.
-            try accounts.records.update(account.id, in: group) { $0.leftover = nil }
+            try accounts.records.update(account.id, in: group) { $0.staleKeyringCopy = nil }
             return
         }
         try accounts.repository.removeCopy(of: account, in: group)

@@ -29,7 +29,7 @@ extension TokenService {
         /// For how many seconds was waited so far, for a peer on this host or for nodes of a cluster: other hosts, and nodes, are
         /// waited for so much less.
         package var waited: Int64 = 0
-        /// The data of the account that the caller has read in its cluster, as ``GroupSharing/handOver(_:of:)``
+        /// The data of the account that the caller has read in its cluster, as ``SharedGroupService/handOver(_:of:)``
         /// returned it.
         package var handed: JSONObject?
 
@@ -57,13 +57,13 @@ extension TokenService {
         /// Whether it was refreshed for this request.
         package var refreshed: Bool
         /// The warnings for the user.
-        package var warnings: [Message]
+        package var warnings: [LocalizedMessage]
         /// Why it was not refreshed although it lives shorter than asked for; the warnings tell of it, too.
         package var failure: CredentialError?
 
         /// Makes an answer.
         package init(
-            token: AccessToken, idToken: Secret?, refreshed: Bool, warnings: [Message] = [],
+            token: AccessToken, idToken: Secret?, refreshed: Bool, warnings: [LocalizedMessage] = [],
             failure: CredentialError? = nil
         ) {
             self.token = token
@@ -77,26 +77,26 @@ extension TokenService {
 
 extension TokenService.Request {
     /// The token of `set` that will do.
-    func fresh(in set: TokenSet, now: Instant) -> TokenService.Answer? {
+    func fresh(in set: TokenSet, now: Timestamp) -> TokenService.Answer? {
         guard let token = set.accessToken(for: key), freshness.allows(token, now: now) else { return nil }
         return TokenService.Answer(token: token, idToken: set.idToken(of: key.policy), refreshed: false)
     }
 
     /// Whether a token of before may be given in the place of an error: not where a new one, or one that lives longer, is
     /// demanded; nor what a store had that did not open, or that a person has ended; nor beside a reply that does not hold up.
-    package func mayGiveOld(because error: CredentialError) -> Bool {
-        guard !forceRefresh, !freshness.isDemanded, !error.isFinal else { return false }
+    package func allowsStaleToken(because error: CredentialError) -> Bool {
+        guard !forceRefresh, !freshness.isDemanded, !error.forbidsStaleToken else { return false }
         return switch error.code {
         case .storeLocked, .interrupted, .cancelled, .validationFailed: false
         // A host that may not use a cluster any more gets no more tokens of it.
-        case .storeUnavailable, .storeDamaged, .denied: account.store != .etcd || error.isUnreached
+        case .storeUnavailable, .storeDamaged, .denied: account.store != .etcd || error.isClusterUnusable
         default: true
         }
     }
 
     /// The token that cannot be refreshed now but has not ended yet, where it may be given.
-    func stillValid(in set: TokenSet, now: Instant, because error: CredentialError) -> TokenService.Answer? {
-        guard mayGiveOld(because: error), let token = set.accessToken(for: key),
+    func stillValid(in set: TokenSet, now: Timestamp, because error: CredentialError) -> TokenService.Answer? {
+        guard allowsStaleToken(because: error), let token = set.accessToken(for: key),
             Freshness(minimumValidity: 1).allows(token, now: now)
         else {
             return nil
@@ -108,7 +108,7 @@ extension TokenService.Request {
     }
 
     /// A warning where a new token lives shorter than was asked for.
-    func shortLife(of token: AccessToken, now: Instant) -> [Message] {
+    func shortLife(of token: AccessToken, now: Timestamp) -> [LocalizedMessage] {
         guard let wanted = freshness.minimumValidity, token.expiresAt.seconds(since: now) < wanted else {
             return []
         }
@@ -116,15 +116,15 @@ extension TokenService.Request {
     }
 
     /// Says that no token lives as long as was asked for, in seconds.
-    package static func shortLife(_ wanted: Int64) -> Message {
+    package static func shortLife(_ wanted: Int64) -> LocalizedMessage {
         "the provider's tokens live shorter than the \(wanted) s asked for"
     }
 
     /// The account can give no token until a person has signed in again.
-    package func signInRequired(_ reason: Message) -> CredentialError {
+    package func signInRequired(_ reason: LocalizedMessage) -> CredentialError {
         CredentialError(
             .signInRequired,
-            "\(ForeignText.shown(account.shownName)) (\(account.id)) has to sign in again: \(reason)",
+            "\(UntrustedText.shown(account.shownName)) (\(account.id)) has to sign in again: \(reason)",
             hint: login.hint)
     }
 
@@ -134,8 +134,8 @@ extension TokenService.Request {
     }
 
     /// How to sign in again, by the same flow.
-    package var login: LoginCommandLine {
-        var login = LoginCommandLine(for: account, in: group, as: type, policy: key.policy, scope: loginScope)
+    package var login: LoginHint {
+        var login = LoginHint(for: account, in: group, as: type, policy: key.policy, scope: loginScope)
         if let flow { login.name(flow, of: type) }
         return login
     }

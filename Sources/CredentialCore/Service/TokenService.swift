@@ -34,7 +34,7 @@ package struct TokenService: Sendable {
             else { throw error }
             return answer
         }
-        request.waited = accounts.machine.sharing.secondsLost
+        request.waited = accounts.machine.sharing.secondsSpent
         if let free { return try answer(request, holding: free, sinceSeeing: nil) }
         // A peer is at work. A token that is still valid does not have to wait for the peer.
         let seen = try read(request)
@@ -71,8 +71,8 @@ package struct TokenService: Sendable {
             return try refresher.refresh(request, holding: lock)
         } catch {
             // Nothing is read where it cannot help: it may take a passphrase, or a cluster that was waited for in vain.
-            guard request.mayGiveOld(because: error),
-                let set = try? accounts.repository.readLastSeen(request.account, in: request.group),
+            guard request.allowsStaleToken(because: error),
+                let set = try? accounts.repository.loadOffline(request.account, in: request.group),
                 let answer = request.stillValid(in: set, now: accounts.clock.now, because: error)
             else { throw error }
             return answer
@@ -88,13 +88,13 @@ package struct TokenService: Sendable {
             $0.seconds(since: accounts.clock.now) < max(1, request.freshness.minimumValidity ?? 0)
         }
         return (request.forceRefresh || hasEnded == true)
-            && accounts.repository.isOpenToAll(request.account, in: request.group)
+            && accounts.repository.opensUnattended(request.account, in: request.group)
     }
 
     /// Returns the store's token for the request, read under the lock: a fresh token, or the one that a peer
     /// obtained while this process waited for the lock. That one is as new as a refresh of our own would be.
     private func stored(_ request: Request, sinceSeeing seen: TokenSet?) throws(CredentialError) -> Answer? {
-        guard let set = try accounts.repository.readToGive(request.account, in: request.group) else {
+        guard let set = try accounts.repository.loadFresh(request.account, in: request.group) else {
             return nil
         }
         if !request.forceRefresh, let answer = request.fresh(in: set, now: accounts.clock.now) {

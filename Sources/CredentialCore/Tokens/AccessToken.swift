@@ -7,9 +7,9 @@ public struct AccessToken: Sendable, Hashable {
     /// Its type (RFC 6749 §7.1) as it goes into the header: `Bearer`, `DPoP`.
     public var tokenType: String
     /// When it was received.
-    public var issuedAt: Instant
+    public var issuedAt: Timestamp
     /// When it ends.
-    public var expiresAt: Instant
+    public var expiresAt: Timestamp
     /// The scopes granted with it.
     public var scope: [String]
 
@@ -21,7 +21,7 @@ public struct AccessToken: Sendable, Hashable {
 
     /// Makes an access token.
     public init(
-        key: TokenRequestKey, token: Secret, tokenType: String, issuedAt: Instant, expiresAt: Instant,
+        key: TokenRequestKey, token: Secret, tokenType: String, issuedAt: Timestamp, expiresAt: Timestamp,
         scope: [String]
     ) {
         self.key = key

@@ -24,12 +24,12 @@ package struct Freshness: Sendable, Hashable {
     ///
     /// A token that was issued in the future, or ends further off than its lifetime, was seen through a clock that
     /// has since been moved: it is not trusted.
-    package func allows(_ token: AccessToken, now: Instant) -> Bool {
+    package func allows(_ token: AccessToken, now: Timestamp) -> Bool {
         allows(from: token.issuedAt, to: token.expiresAt, now: now)
     }
 
     /// As ``allows(_:now:)``, for a token of which only the times are known.
-    package func allows(from issuedAt: Instant, to expiresAt: Instant, now: Instant) -> Bool {
+    package func allows(from issuedAt: Timestamp, to expiresAt: Timestamp, now: Timestamp) -> Bool {
         let lifetime = expiresAt.seconds(since: issuedAt)
         guard !Self.isAhead(issuedAt, now: now), lifetime > 0 else { return false }
         return expiresAt.seconds(since: now) >= margin(lifetime: lifetime)
@@ -42,7 +42,7 @@ package struct Freshness: Sendable, Hashable {
     }
 
     /// How long until `token` is to be replaced, in seconds; none or less when it is time.
-    package func secondsLeft(of token: AccessToken, now: Instant) -> Int64 {
+    package func secondsLeft(of token: AccessToken, now: Timestamp) -> Int64 {
         token.expiresAt.seconds(since: now) - margin(lifetime: token.expiresAt.seconds(since: token.issuedAt))
     }
 
@@ -66,7 +66,7 @@ package struct Freshness: Sendable, Hashable {
     private static let keptValidity: Int64 = 300
 
     /// Whether something was issued so far in the future that one of two clocks must be wrong.
-    package static func isAhead(_ issuedAt: Instant, now: Instant) -> Bool {
+    package static func isAhead(_ issuedAt: Timestamp, now: Timestamp) -> Bool {
         now < issuedAt.adding(-clockTolerance)
     }
 

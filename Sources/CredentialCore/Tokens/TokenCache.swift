@@ -8,7 +8,7 @@ import StrictJSON
 package struct TokenCache: Sendable {
     private let cache: AnyAccessTokenCache
     private let files: AnyFileStates
-    private let answers: AnswerFiles
+    private let answers: CacheDependencies
     private let limit: @Sendable (KeychainGroup) -> Int64?
 
     /// Makes a cache for the accounts of a data folder, `$XDG_DATA_HOME/credmgr`.
@@ -21,7 +21,7 @@ package struct TokenCache: Sendable {
         self.limit = limit
         self.cache = cache
         self.files = files
-        answers = AnswerFiles(dataFolder: dataFolder)
+        answers = CacheDependencies(dataFolder: dataFolder)
     }
 
     /// The token that is kept for a key, whether fresh or not.
@@ -36,8 +36,8 @@ package struct TokenCache: Sendable {
         _ key: TokenRequestKey, named text: String, of account: String, in group: String
     ) -> AccessToken? {
         guard let bytes = cache.read(name(text, account, group)) else { return nil }
-        var reader = EntryReader(bytes)
-        guard let ties = FileTies(&reader), ties.hold(files), let token = reader.string(),
+        var reader = CacheEntryDecoder(bytes)
+        guard let ties = CacheValidators(&reader), ties.hold(files), let token = reader.string(),
             let type = reader.string(), let issuedAt = reader.integer(), let expiresAt = reader.integer(),
             let count = reader.integer(), (0...1_000).contains(count)
         else { return nil }
@@ -48,20 +48,20 @@ package struct TokenCache: Sendable {
         }
         guard reader.isAtEnd else { return nil }
         return AccessToken(
-            key: key, token: Secret(token), tokenType: type, issuedAt: Instant(epochSeconds: issuedAt),
-            expiresAt: Instant(epochSeconds: expiresAt), scope: scope)
+            key: key, token: Secret(token), tokenType: type, issuedAt: Timestamp(epochSeconds: issuedAt),
+            expiresAt: Timestamp(epochSeconds: expiresAt), scope: scope)
     }
 
     /// A key as it stands in the name of an entry.
     package static func text(of key: TokenRequestKey) -> String { JSONValue.object(key.json).text() }
 
     /// Keeps a token until it ends. The caller holds the account's lock, and the record is written already.
-    package func keep(_ token: AccessToken, of account: String, in group: KeychainGroup, now: Instant) {
-        let ties = FileTies(answers.record(of: account, in: group.name), files)
+    package func keep(_ token: AccessToken, of account: String, in group: KeychainGroup, now: Timestamp) {
+        let ties = CacheValidators(answers.record(of: account, in: group.name), files)
         let left = token.expiresAt.seconds(since: now)
         let seconds = limit(group).map { min($0, left) } ?? left
         guard seconds > 0, ties.areThere else { return }
-        var writer = EntryWriter()
+        var writer = CacheEntryEncoder()
         ties.write(to: &writer)
         writer.put(token.token.reveal())
         writer.put(token.tokenType)
@@ -77,7 +77,7 @@ package struct TokenCache: Sendable {
         cache.removeAll(ofOwner: name("", account, group.name))
     }
 
-    private func name(_ key: String, _ account: String, _ group: String) -> CacheEntryName {
+    private func name(_ key: String, _ account: String, _ group: String) -> CacheKey {
         .token(dataFolder: answers.dataFolder, group: group, account: account, key: key)
     }
 }

@@ -19,7 +19,7 @@ package struct TokenDemand: Sendable {
     package var takesOver = false
 
     /// Whether a token that was kept will not do without a look at what there is.
-    package var demandsLook: Bool { forceRefresh || takesOver }
+    package var bypassesCache: Bool { forceRefresh || takesOver }
 
     /// Makes a demand.
     package init(

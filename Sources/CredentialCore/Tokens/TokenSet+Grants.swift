@@ -43,7 +43,7 @@ extension TokenSet {
     /// - Returns: the grants that stay beside it, the newest first, and those that could be refreshed and went.
     /// - Throws: ``ErrorCode/usage`` for one grant more than there may be; then nothing has changed.
     mutating func add(
-        _ grant: Grant, of policy: String, replacing: Bool, now: Instant
+        _ grant: Grant, of policy: String, replacing: Bool, now: Timestamp
     ) throws(CredentialError) -> (kept: [Grant], removed: [Grant]) {
         let stored = ([grants[policy]].compactMap(\.self) + further.filter { $0.policy == policy }.map(\.grant))
             .filter(\.isRefreshable)
@@ -77,7 +77,7 @@ extension TokenSet {
     /// has, and the present one cannot be refreshed, the newest that can be takes its place.
     ///
     /// - Returns: whether another one took its place.
-    mutating func prefer(scope: [String], of policy: String, now: Instant) -> Bool {
+    mutating func prefer(scope: [String], of policy: String, now: Timestamp) -> Bool {
         func isUsable(_ grant: Grant) -> Bool {
             grant.isRefreshable && grant.refreshExpiresAt.map { $0 > now } ?? true
         }

@@ -42,7 +42,7 @@ extension TokenSet {
             }
             object["lines"] = .object(lines)
         }
-        if !takenUp.isEmpty { object["taken_up"] = JSONValue(takenUp.map { Base64URL.encode($0) }) }
+        if !mergedSignIns.isEmpty { object["taken_up"] = JSONValue(mergedSignIns.map { Base64URL.encode($0) }) }
         return object
     }
 
@@ -85,18 +85,18 @@ extension TokenSet {
             self.accessTokens.append(token)
         }
         userData = object["user_data"]?.object ?? JSONObject()
-        takenUp = (object["taken_up"]?.array ?? []).compactMap { $0.string.flatMap(Base64URL.decode) }
+        mergedSignIns = (object["taken_up"]?.array ?? []).compactMap { $0.string.flatMap(Base64URL.decode) }
         for (policy, value) in object["lines"]?.object?.members ?? [] {
             guard let parts = value.array, (2...3).contains(parts.count),
                 let id = parts[0].string.flatMap(Base64URL.decode),
                 let step = parts[1].integer
             else { throw Self.damaged("a line of grants is malformed") }
             let host = parts.count > 2 ? parts[2].string : nil
-            lines[policy] = GrantLine(id: id, step: step, host: host)
+            lines[policy] = TokenFamily(id: id, step: step, host: host)
         }
     }
 
-    private static func damaged(_ reason: Message) -> CredentialError {
+    private static func damaged(_ reason: LocalizedMessage) -> CredentialError {
         CredentialError(.storeDamaged, "the stored token set cannot be used: \(reason)", hint: "credmgr doctor")
     }
 
@@ -112,7 +112,7 @@ extension TokenSet {
     }
 
     /// Puts a token in the place of the one with the same key, and drops what has ended by `now`.
-    package mutating func keep(_ token: AccessToken, now: Instant) {
+    package mutating func keep(_ token: AccessToken, now: Timestamp) {
         accessTokens.removeAll { $0.key == token.key || $0.expiresAt <= now }
         accessTokens.append(token)
         accessTokens.removeFirst(max(0, accessTokens.count - Self.accessTokenLimit))
@@ -149,10 +149,10 @@ extension Grant {
         guard let flow = object["flow"]?.string.flatMap(SignInFlow.init(rawValue:)),
             let obtainedAt = object["obtained_at"]?.integer
         else { return nil }
-        self.init(flow: flow, obtainedAt: Instant(epochSeconds: obtainedAt))
+        self.init(flow: flow, obtainedAt: Timestamp(epochSeconds: obtainedAt))
         id = object["id"]?.string
         rotation = object["rotation"]?.integer ?? 0
-        signedInAt = object["signed_in_at"]?.integer.map(Instant.init) ?? self.obtainedAt
+        signedInAt = object["signed_in_at"]?.integer.map(Timestamp.init) ?? self.obtainedAt
         refreshToken = object["refresh_token"]?.string.map(Secret.init)
         if let kept = object["pending"]?.object {
             guard let token = kept["refresh_token"]?.string else { return nil }
@@ -160,7 +160,7 @@ extension Grant {
         }
         rotates = object["rotates"]?.bool
         awaitsIDToken = object["awaits_id_token"] == true
-        refreshExpiresAt = object["refresh_expires_at"]?.integer.map(Instant.init)
+        refreshExpiresAt = object["refresh_expires_at"]?.integer.map(Timestamp.init)
         idToken = object["id_token"]?.string.map(Secret.init)
         scope = object["scope"]?.array?.compactMap(\.string) ?? []
         lostReason = object["lost_reason"]?.string
@@ -188,8 +188,8 @@ extension AccessToken {
             let issuedAt = object["issued_at"]?.integer, let expiresAt = object["expires_at"]?.integer
         else { return nil }
         self.init(
-            key: key, token: Secret(token), tokenType: tokenType, issuedAt: Instant(epochSeconds: issuedAt),
-            expiresAt: Instant(epochSeconds: expiresAt),
+            key: key, token: Secret(token), tokenType: tokenType, issuedAt: Timestamp(epochSeconds: issuedAt),
+            expiresAt: Timestamp(epochSeconds: expiresAt),
             scope: object["granted_scope"]?.array?.compactMap(\.string) ?? [])
     }
 }

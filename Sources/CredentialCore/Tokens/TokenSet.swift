@@ -20,9 +20,9 @@ public struct TokenSet: Sendable, Hashable {
     /// `userData`.
     public var userData = JSONObject()
     /// The positions of a shared group's grants in their lines, by policy: they show which of two grants is older.
-    package var lines: [String: GrantLine] = [:]
+    package var lines: [String: TokenFamily] = [:]
     /// The identifiers of the sign-ins that had to wait and were taken up, the newest last: no sign-in comes twice.
-    package var takenUp: [[UInt8]] = []
+    package var mergedSignIns: [[UInt8]] = []
 
     /// Makes the record of a new account.
     public init(account: Account, journalKey: [UInt8]) {
@@ -35,7 +35,7 @@ public struct TokenSet: Sendable, Hashable {
 }
 
 /// A sign-in's refresh tokens, each in the place of the one before: a sign-in begins a line, a refresh is the next step in it.
-package struct GrantLine: Sendable, Hashable {
+package struct TokenFamily: Sendable, Hashable {
     /// The ID that tells the line from every other: unpredictable bytes.
     package let id: [UInt8]
     /// How many refreshes there have been.
@@ -55,10 +55,10 @@ package struct GrantLine: Sendable, Hashable {
     package init(_ random: any RandomSource) { self.init(id: random.bytes(Self.size), step: 0) }
 
     /// The next one, by a host.
-    package func next(by host: String?) -> GrantLine { GrantLine(id: id, step: step + 1, host: host) }
+    package func next(by host: String?) -> TokenFamily { TokenFamily(id: id, step: step + 1, host: host) }
 
     /// Whether another grant has taken the place of this one, maybe over several refreshes.
-    package func isOlder(than other: GrantLine) -> Bool { id == other.id && step < other.step }
+    package func isOlder(than other: TokenFamily) -> Bool { id == other.id && step < other.step }
 }
 
 /// A credential that obtains new access tokens without the user.
@@ -80,15 +80,15 @@ public struct Grant: Sendable, Hashable {
     /// response has an ID token that holds.
     package var awaitsIDToken = false
     /// When the refresh token ends, where the provider tells.
-    public var refreshExpiresAt: Instant?
+    public var refreshExpiresAt: Timestamp?
     /// The newest id token, validated.
     public var idToken: Secret?
     /// The scopes granted.
     public var scope: [String]
     /// When it was obtained or refreshed.
-    public var obtainedAt: Instant
+    public var obtainedAt: Timestamp
     /// When the sign-in was made that it comes from; a refresh leaves it as it is.
-    public var signedInAt: Instant
+    public var signedInAt: Timestamp
     /// Why the provider takes it no more; `nil` while nothing speaks against it.
     public var lostReason: String?
     /// Whether the provider has refused it in other words than those of RFC 6749, so that another try may succeed.
@@ -97,7 +97,7 @@ public struct Grant: Sendable, Hashable {
     public var adapterState: JSONObject
 
     /// Makes a grant.
-    public init(flow: SignInFlow, obtainedAt: Instant) {
+    public init(flow: SignInFlow, obtainedAt: Timestamp) {
         self.flow = flow
         self.obtainedAt = obtainedAt
         signedInAt = obtainedAt

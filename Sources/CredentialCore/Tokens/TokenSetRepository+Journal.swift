@@ -86,7 +86,7 @@ extension TokenSetRepository {
         login.grants = set.grants.filter { $0.key == policy }
         login.further = []
         login.accessTokens.removeAll { $0.key.policy != policy }
-        login.takenUp = [mark]
+        login.mergedSignIns = [mark]
         let sign = Self.loginPrefix + set.account.id, name = sign + "-" + Base64URL.encode(mark)
         try journal.write(try sealed(login, name, group), for: name, in: group)
         // After it, so that whoever takes the sign away has seen the sign-in or leaves the sign to be made again.
@@ -104,7 +104,7 @@ extension TokenSetRepository {
         for name in names where name != sign {
             if let sealed = try journal.read(name, in: group),
                 let login = try open(sealed, key: set.journalKey, name, group),
-                let mark = login.takenUp.first, !set.takenUp.contains(mark)
+                let mark = login.mergedSignIns.first, !set.mergedSignIns.contains(mark)
             {
                 new.append((name, login))
             } else {
@@ -214,7 +214,7 @@ extension TokenSet {
     private static let marks = 8
 
     /// Remembers that a sign-in was taken up.
-    mutating func noteTakenUp(_ mark: [UInt8]) { takenUp = (takenUp + [mark]).suffix(Self.marks) }
+    mutating func noteTakenUp(_ mark: [UInt8]) { mergedSignIns = (mergedSignIns + [mark]).suffix(Self.marks) }
 
     /// Adds the grant of a sign-in that had to wait; where there would be one too many, the oldest goes.
     private mutating func addWaiting(_ grant: Grant, of policy: String) {
@@ -231,7 +231,7 @@ extension TokenSet {
     ///
     /// - Returns: whether it was; also `false` for one that was taken up before.
     mutating func takeUp(_ login: TokenSet) -> Bool {
-        guard let mark = login.takenUp.first, !takenUp.contains(mark) else { return false }
+        guard let mark = login.mergedSignIns.first, !mergedSignIns.contains(mark) else { return false }
         var took = false
         // A refresh of the one before, of whoever held the lock, is no later sign-in.
         for (policy, grant) in login.grants where grant.signedInAt >= grants[policy]?.signedInAt ?? grant.signedInAt

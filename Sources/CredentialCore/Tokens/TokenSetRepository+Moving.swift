@@ -2,7 +2,7 @@
 extension TokenSetRepository {
     /// Moves the newest generation of an account's token set into another store. The caller holds the account's lock.
     ///
-    /// Before the keyring gets its copy the record says that one may be there (``Account/leftover``); from then on, at
+    /// Before the keyring gets its copy the record says that one may be there (``Account/staleKeyringCopy``); from then on, at
     /// whatever moment this ends, the next run knows what to remove.
     ///
     /// - Returns: whether there is a token set at all.
@@ -13,9 +13,9 @@ extension TokenSetRepository {
         guard var set = try read(account, in: group, isLocked: true) else { return false }
         let id = account.id
         set.account.store = target
-        set.account.leftover = target == .file ? .secretService : nil
+        set.account.staleKeyringCopy = target == .file ? .secretService : nil
         if target == .secretService {
-            try records.update(id, in: group) { $0.leftover = .secretService }
+            try records.update(id, in: group) { $0.staleKeyringCopy = .secretService }
             let bytes = set.encoded()
             let store = try stores.store(.secretService)
             try store.write(bytes, for: item(id, group), label: label(set.account))
@@ -37,7 +37,7 @@ extension TokenSetRepository {
         for _ in 0..<16 {
             guard var record = try records.read(set.account.id, in: group) else { return false }
             record.account.store = set.account.store
-            record.account.leftover = set.account.leftover
+            record.account.staleKeyringCopy = set.account.staleKeyringCopy
             record.sealed = sealed
             switch try records.write(record, expecting: record.generation) {
             case .done: return true
@@ -58,6 +58,6 @@ extension TokenSetRepository {
                 .internalFault, "the copy of \(account.id) in the keyring is the one that counts")
         }
         try stores.store(.secretService).remove(item(account.id, group))
-        try records.update(account.id, in: group) { $0.leftover = nil }
+        try records.update(account.id, in: group) { $0.staleKeyringCopy = nil }
     }
 }

@@ -4,13 +4,13 @@ extension TokenSetRepository {
     /// the account's lock.
     ///
     /// - Returns: why something of it is still journaled, though the account is gone.
-    /// - Throws: the errors of ``SecretStore/remove(_:)`` and ``AccountRecords/remove(_:in:expecting:)``.
+    /// - Throws: the errors of ``SecretStore/remove(_:)`` and ``AccountRecordStore/remove(_:in:expecting:)``.
     @discardableResult
     package func remove(_ account: Account, in group: KeychainGroup) throws(CredentialError) -> CredentialError? {
         let record = try recordToRemove(account, in: group)
         // The copy that does not count goes first: as long as that fails, the account is as it was.
         if account.store == .secretService || record?.account.store == .secretService
-            || record?.account.leftover == .secretService
+            || record?.account.staleKeyringCopy == .secretService
         {
             try stores.store(.secretService).remove(item(account.id, group))
         }

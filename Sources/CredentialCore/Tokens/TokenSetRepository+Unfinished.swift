@@ -13,7 +13,7 @@ extension TokenSetRepository {
         let known = Set(index.ids),
             unfinished = journaled.filter { !known.contains(Self.account(ofLogin: $0) ?? $0) }
         // A process that is adding an account now looks at the existing accounts itself.
-        guard !unfinished.isEmpty, let newcomers = try? locks.tryLock(Self.lockOfNewcomers, in: group) else {
+        guard !unfinished.isEmpty, let newcomers = try? locks.tryLock(Self.newAccountLock, in: group) else {
             return false
         }
         defer { newcomers.release() }
@@ -118,7 +118,7 @@ extension TokenSetRepository {
 
     /// The name of the lock that is held while an account is added; no account has it, as their ids are of hexadecimal
     /// digits.
-    static let lockOfNewcomers = "new-account"
+    static let newAccountLock = "new-account"
 
     /// Gives a first sign-in that had to wait to the account that its person has got meanwhile, here or on another host.
     ///
@@ -128,8 +128,8 @@ extension TokenSetRepository {
     ) throws(CredentialError) -> Bool {
         let account = login.account
         // A sign-in for an additional account has no mark.
-        guard !login.takenUp.isEmpty else { return false }
-        try sharing.beginAdding(to: group)
+        guard !login.mergedSignIns.isEmpty else { return false }
+        try sharing.beginNewAccount(to: group)
         try sharing.catchUp(group, unlessWithin: 0)
         let index = try records.index(of: group, .ids)
         var known = index.entries(of: account.registration, subject: account.subject)

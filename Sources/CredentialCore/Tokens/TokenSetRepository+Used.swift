@@ -26,7 +26,8 @@ extension TokenSetRepository {
     ///
     /// - Parameter grant: the grant with the new token; its rotation number is recorded, too. `nil` in a group that several
     ///   hosts share: there a number says nothing about what this machine has used.
-    package func recordUsed(_ token: Secret?, replacedBy next: Secret?, grant: Grant?, until end: Instant? = nil) {
+    package func recordUsed(_ token: Secret?, replacedBy next: Secret?, grant: Grant?, until end: Timestamp? = nil)
+    {
         guard let token, let next, token != next else { return }
         usedTokens.record(token, until: grant?.refreshExpiresAt ?? end)
         if let grant, let id = grant.id {
@@ -42,7 +43,7 @@ extension TokenSetRepository {
 
     /// The accounts of this machine by their refresh tokens, of every group that is not shared.
     ///
-    /// - Throws: the errors of ``AccountRecords/groups()``.
+    /// - Throws: the errors of ``AccountRecordStore/groups()``.
     package func tokenHolders() throws(CredentialError) -> TokenHolders {
         var holders = TokenHolders(usedTokens)
         for group in try records.groups() {

@@ -7,12 +7,12 @@
 /// not be written.
 package struct TokenSetRepository: Sendable {
     let stores: any SecretStores
-    let journal: any GenerationJournal
-    let records: any AccountRecords
+    let journal: any TokenSetJournal
+    let records: any AccountRecordStore
     let usedTokens: any UsedRefreshTokens
     let cryptography: any Cryptography
     let random: any RandomSource
-    let sharing: any GroupSharing
+    let sharing: any SharedGroupService
     let locks: any AccountLocks
 
     /// Makes a repository of the token sets in `stores`.
@@ -49,7 +49,7 @@ package struct TokenSetRepository: Sendable {
     ///
     /// - Parameter isLocked: whether the caller holds the account's lock. Only then is anything tidied up.
     /// - Returns: `nil` when the store has no such item.
-    /// - Throws: the errors of ``SecretStore/read(_:)`` and ``AccountRecords/read(_:in:)``.
+    /// - Throws: the errors of ``SecretStore/read(_:)`` and ``AccountRecordStore/read(_:in:)``.
     package func read(
         _ account: Account, in group: KeychainGroup, isLocked: Bool
     ) throws(CredentialError) -> TokenSet? {
@@ -85,8 +85,8 @@ package struct TokenSetRepository: Sendable {
     /// ago, for the choice of the account, is not read again.
     ///
     /// - Throws: as ``read(_:in:isLocked:)``.
-    func readToGive(_ account: Account, in group: KeychainGroup) throws(CredentialError) -> TokenSet? {
-        if let seen = try seenJustNow(account.id, in: group) { return try read(seen, isLocked: false) }
+    func loadFresh(_ account: Account, in group: KeychainGroup) throws(CredentialError) -> TokenSet? {
+        if let seen = try loadRecent(account.id, in: group) { return try read(seen, isLocked: false) }
         return try read(account, in: group, isLocked: true)
     }
 
@@ -95,20 +95,20 @@ package struct TokenSetRepository: Sendable {
     ///
     /// - Throws: as ``read(_:in:isLocked:)``.
     func recordToRefresh(_ id: String, in group: KeychainGroup) throws(CredentialError) -> AccountRecord? {
-        if let seen = try seenJustNow(id, in: group) { return seen }
+        if let seen = try loadRecent(id, in: group) { return seen }
         return try records.read(id, in: group)
     }
 
     /// A sign-in that waits to be taken up is taken up first, over what stands there then.
-    private func seenJustNow(_ id: String, in group: KeychainGroup) throws(CredentialError) -> AccountRecord? {
+    private func loadRecent(_ id: String, in group: KeychainGroup) throws(CredentialError) -> AccountRecord? {
         guard try waitingLogins(of: id, in: group).isEmpty else { return nil }
-        return try records.seenJustNow(id, in: group)
+        return try records.loadRecent(id, in: group)
     }
 
     /// The token set as this machine has seen it last: no cluster is asked.
     ///
     /// - Throws: as ``read(_:in:isLocked:)``.
-    func readLastSeen(_ account: Account, in group: KeychainGroup) throws(CredentialError) -> TokenSet? {
+    func loadOffline(_ account: Account, in group: KeychainGroup) throws(CredentialError) -> TokenSet? {
         try records.lastSeen(account.id, in: group).flatMap { (record) throws(CredentialError) in
             try read(record, isLocked: false)
         }
@@ -161,7 +161,7 @@ package struct TokenSetRepository: Sendable {
                 bytes = try vault(record.account.store).open(sealed, of: id, in: group)
             } catch {
                 guard error.code == .storeDamaged, error.advice == nil else { throw error }
-                let login = LoginCommandLine(for: record.account, in: group).description
+                let login = LoginHint(for: record.account, in: group).description
                 throw CredentialError(
                     .storeDamaged, error.text, hint: "restore it from a backup, or sign in again: \(login)",
                     details: error.details)
@@ -192,7 +192,7 @@ package struct TokenSetRepository: Sendable {
 
     /// Whether every process of the user's reads the token set of an account as well as this one, without a passphrase that
     /// only this one may have.
-    package func isOpenToAll(_ account: Account, in group: KeychainGroup) -> Bool {
+    package func opensUnattended(_ account: Account, in group: KeychainGroup) -> Bool {
         account.store == .secretService
             || account.store == .file && (try? vault(.file))?.opensByItself(group) == true
     }
@@ -203,13 +203,13 @@ package struct TokenSetRepository: Sendable {
     }
 
     /// Returns the vault that seals the token sets in records of a store.
-    func vault(_ store: StoreKind) throws(CredentialError) -> any TokenSetVault {
+    func vault(_ store: StoreKind) throws(CredentialError) -> any TokenSetCipher {
         store == .etcd ? sharing.vault : try stores.vault()
     }
 
     /// As ``read(_:in:isLocked:)`` under the lock, for those who replace or remove what is there: a damaged item counts
     /// as none.
-    package func readUndamaged(
+    package func loadIntact(
         _ account: Account, in group: KeychainGroup
     ) throws(CredentialError) -> TokenSet? {
         do throws(CredentialError) { return try read(account, in: group, isLocked: true) } catch {
@@ -343,7 +343,9 @@ package struct TokenSetRepository: Sendable {
                 set.encoded(), of: id, generation: set.generation, by: set.account.store, in: group
             ) { (sealed) throws(CredentialError) in try put(set, in: &record, sealed, isNew: before.generation == 0)
             }
-            if case .stored = outcome, record.account.leftover == .secretService, before.account.leftover == nil {
+            if case .stored = outcome, record.account.staleKeyringCopy == .secretService,
+                before.account.staleKeyringCopy == nil
+            {
                 // A copy that cannot be removed now stays noted.
                 try? removeCopy(of: record.account, in: group)
             }
@@ -375,9 +377,9 @@ package struct TokenSetRepository: Sendable {
             record.account = set.account
             if standing > 0 { record.account.adoptNames(listed) }
             if set.account.store == .secretService {
-                record.account.leftover = nil
+                record.account.staleKeyringCopy = nil
             } else if standing > 0, listed.store == .secretService, set.account.store == .file {
-                record.account.leftover = .secretService
+                record.account.staleKeyringCopy = .secretService
             }
             record.sealed = sealed
             switch try records.write(record, expecting: standing > 0 ? standing : nil) {
@@ -425,15 +427,15 @@ package struct TokenSetRepository: Sendable {
     /// Returns the label that users see in their keyring's own program.
     func label(_ account: Account) -> String {
         let name = account.username ?? account.displayName ?? account.id
-        return ForeignText.shown("credmgr: \(account.type) \(name)").split(separator: "/").joined(separator: "-")
+        return UntrustedText.shown("credmgr: \(account.type) \(name)").split(separator: "/").joined(separator: "-")
     }
 }
 
 extension Account {
     /// Takes over what others may change while the account's lock is held: the user's own choices.
     fileprivate mutating func adoptNames(_ record: Account) {
-        leftover = record.leftover
+        staleKeyringCopy = record.staleKeyringCopy
         label = record.label
-        chosenAt = record.chosenAt
+        madeDefaultAt = record.madeDefaultAt
     }
 }

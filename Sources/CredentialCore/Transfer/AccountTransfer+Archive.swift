@@ -8,7 +8,7 @@ extension AccountTransfer {
     /// - Throws: ``ErrorCode/configuration`` for a type that cannot be used here; the errors of the stores; what `taken`
     ///   throws.
     package func take(
-        _ archive: AccountArchive, into store: StoreKind, taken: (Account) throws(CredentialError) -> Void
+        _ archive: AccountExport, into store: StoreKind, taken: (Account) throws(CredentialError) -> Void
     ) throws(CredentialError) -> [CredentialError] {
         var new: [(name: String, type: AccountType)] = []
         for (name, definition) in archive.types where try !isKnown(name) {
@@ -52,15 +52,18 @@ extension AccountTransfer {
     }
 
     /// The defaults of their registrations before the others: the first account of a registration is its default here, too.
-    private static func defaultsFirst(_ entries: [AccountArchive.Entry]) -> [AccountArchive.Entry] {
-        func chosenAt(_ entry: AccountArchive.Entry) -> Int64? { entry.tokenSet.account.chosenAt?.epochSeconds }
-        let chosen = entries.filter { chosenAt($0) != nil }
-        return chosen.sorted { chosenAt($0) ?? 0 > chosenAt($1) ?? 0 } + entries.filter { chosenAt($0) == nil }
+    private static func defaultsFirst(_ entries: [AccountExport.Entry]) -> [AccountExport.Entry] {
+        func madeDefaultAt(_ entry: AccountExport.Entry) -> Int64? {
+            entry.tokenSet.account.madeDefaultAt?.epochSeconds
+        }
+        let chosen = entries.filter { madeDefaultAt($0) != nil }
+        return chosen.sorted { madeDefaultAt($0) ?? 0 > madeDefaultAt($1) ?? 0 }
+            + entries.filter { madeDefaultAt($0) == nil }
     }
 
     /// The grants that a group can have of an account: one that hosts share has one for each policy, the newest.
     private func fitting(
-        _ grants: [(policy: String, grant: Grant)], in group: KeychainGroup, _ shown: Message
+        _ grants: [(policy: String, grant: Grant)], in group: KeychainGroup, _ shown: LocalizedMessage
     ) throws(CredentialError) -> [(policy: String, grant: Grant)] {
         guard try accounts.machine.sharing.isShared(group) else { return grants }
         // They come in the order of their sign-ins.
@@ -82,8 +85,8 @@ extension AccountTransfer {
     /// The registration of an account of an archive. One that an earlier credmgr exported names it in the earlier form: then the
     /// archive's own definition tells which it is, or the one of this machine if the archive has none.
     private func registrationSent(
-        _ account: Account, _ archive: AccountArchive, as here: Registration
-    ) throws(CredentialError) -> Registration {
+        _ account: Account, _ archive: AccountExport, as here: ClientIdentity
+    ) throws(CredentialError) -> ClientIdentity {
         guard let definition = archive.types.first(where: { $0.name == account.type })?.definition else {
             return account.registration.current { here }
         }
@@ -93,11 +96,11 @@ extension AccountTransfer {
     }
 
     private func take(
-        _ sent: AccountArchive.Entry, of archive: AccountArchive, into store: StoreKind, _ holders: TokenHolders
+        _ sent: AccountExport.Entry, of archive: AccountExport, into store: StoreKind, _ holders: TokenHolders
     ) throws(CredentialError) -> (account: Account, group: KeychainGroup)? {
         let account = sent.tokenSet.account
         let group = self.group ?? sent.group
-        let shown: Message = "\(ForeignText.shown(account.shownName)) of account type \(account.type)"
+        let shown: LocalizedMessage = "\(UntrustedText.shown(account.shownName)) of account type \(account.type)"
         let type = try definition(account.type)
         let registration = try registration(of: type)
         guard registration == (try registrationSent(account, archive, as: registration)) else {
@@ -116,11 +119,11 @@ extension AccountTransfer {
         let grants = sent.tokenSet.allGrants.filter { $0.grant.lostReason == nil }
         let usable = grants.filter { !accounts.repository.isUsed($0.grant) }
         if usable.count < grants.count {
-            let message: Message =
+            let message: LocalizedMessage =
                 "\(shown): its refresh token is used up: the file is older than what this machine has seen"
             guard !usable.isEmpty else {
-                var login = LoginCommandLine(type: type.name, group: group == type.keychainGroup ? nil : group)
-                if let known { login = LoginCommandLine(for: known, in: group) }
+                var login = LoginHint(type: type.name, group: group == type.keychainGroup ? nil : group)
+                if let known { login = LoginHint(for: known, in: group) }
                 throw CredentialError(.signInRequired, message, hint: login.hint)
             }
             warn("\(message); its other policies are taken over")
@@ -151,12 +154,12 @@ extension AccountTransfer {
     /// The error for a refresh token that another account of this machine has: the second of the two to be refreshed would send a
     /// used one.
     func hasCopy(
-        _ shown: Message, of type: AccountType, _ holder: (account: Account, group: KeychainGroup)
+        _ shown: LocalizedMessage, of type: AccountType, _ holder: (account: Account, group: KeychainGroup)
     ) -> CredentialError {
         let group = self.group ?? type.keychainGroup
         return CredentialError(
             .signInRequired,
             "\(shown): account \(holder.account.id) of group \(holder.group) has the same refresh token, which cannot be used twice",
-            hint: LoginCommandLine(type: type.name, group: group == type.keychainGroup ? nil : group).hint)
+            hint: LoginHint(type: type.name, group: group == type.keychainGroup ? nil : group).hint)
     }
 }

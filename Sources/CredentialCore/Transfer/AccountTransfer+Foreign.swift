@@ -8,7 +8,7 @@ extension AccountTransfer {
     ///   - taken: told of each account that is.
     /// - Returns: why the others were not taken over.
     package func take(
-        _ found: ForeignFile, ofType typeName: String?, into store: StoreKind,
+        _ found: ImportedFile, ofType typeName: String?, into store: StoreKind,
         taken: (Account) throws(CredentialError) -> Void
     ) -> [CredentialError] {
         var failures: [CredentialError] = [], sharer: String?
@@ -33,7 +33,7 @@ extension AccountTransfer {
     }
 
     private func take(
-        _ signIn: ForeignSignIn, _ typeName: String?, _ store: StoreKind, _ holders: TokenHolders
+        _ signIn: ImportedSignIn, _ typeName: String?, _ store: StoreKind, _ holders: TokenHolders
     ) throws(CredentialError) -> (account: Account, group: KeychainGroup) {
         let type = try type(for: signIn, typeName)
         try checkPlace(of: type, signIn)
@@ -43,7 +43,7 @@ extension AccountTransfer {
             throw CredentialError(
                 .signInRequired,
                 "the sign-in of \(signIn.program): its refresh token is used up: the file is older than what this "
-                    + "machine has seen", hint: LoginCommandLine(type: type.name).hint)
+                    + "machine has seen", hint: LoginHint(type: type.name).hint)
         }
         // The same account may be renewed; another one would end with the next refresh of either.
         if let holder = refreshToken.flatMap({ holders[$0] }) {
@@ -58,7 +58,7 @@ extension AccountTransfer {
             type: type, flow: .code, policy: policy, scope: type.scope, redirectURI: adapter.defaultRedirectURI)
         request.username = signIn.username
         let group = self.group ?? type.keychainGroup
-        let result = try accounts.signIn.withRoom(in: group, of: store) { () throws(CredentialError) in
+        let result = try accounts.signIn.withReservedSpace(in: group, of: store) { () throws(CredentialError) in
             try adapter.adopt(signIn.token, request, in: accounts.adapterContext(of: type))
         }
         let outcome = try accounts.signIn.keep(
@@ -72,13 +72,13 @@ extension AccountTransfer {
     }
 
     /// The type of the same client: a refresh token is good with no other, and is not shown to another's provider.
-    private func type(for signIn: ForeignSignIn, _ typeName: String?) throws(CredentialError) -> AccountType {
+    private func type(for signIn: ImportedSignIn, _ typeName: String?) throws(CredentialError) -> AccountType {
         if let typeName {
             let type = try definition(typeName)
             guard fits(type, signIn) else {
                 if let error = namesake(type, of: signIn, code: .configuration) { throw error }
-                let client = signIn.clientID.map { "client \(ForeignText.shown($0))" }
-                let owner = client ?? signIn.host.map { "host \(ForeignText.shown($0))" } ?? "another client"
+                let client = signIn.clientID.map { "client \(UntrustedText.shown($0))" }
+                let owner = client ?? signIn.host.map { "host \(UntrustedText.shown($0))" } ?? "another client"
                 throw CredentialError(
                     .configuration,
                     "the sign-in of \(signIn.program) is of \(owner), which account type \(typeName) is not")
@@ -91,8 +91,8 @@ extension AccountTransfer {
             let namesakes = names.isEmpty ? types : []
             let error = namesakes.lazy.compactMap { namesake($0, of: signIn, code: .unknownType) }.first
             if let error { throw error }
-            let what = signIn.clientID.map { "the client id \(ForeignText.shown($0))" }
-            let wanted = what ?? "the host \(ForeignText.shown(signIn.host ?? "of the file"))"
+            let what = signIn.clientID.map { "the client id \(UntrustedText.shown($0))" }
+            let wanted = what ?? "the host \(UntrustedText.shown(signIn.host ?? "of the file"))"
             throw CredentialError(
                 names.isEmpty ? .unknownType : .ambiguousAccount,
                 names.isEmpty
@@ -105,31 +105,31 @@ extension AccountTransfer {
 
     /// Returns the error for a type that has the client ID of a sign-in it does not fit: the client ID of another
     /// provider's client.
-    private func namesake(_ type: AccountType, of signIn: ForeignSignIn, code: ErrorCode) -> CredentialError? {
+    private func namesake(_ type: AccountType, of signIn: ImportedSignIn, code: ErrorCode) -> CredentialError? {
         guard type.clientID == signIn.clientID, let owner = signIn.issuer ?? signIn.host,
             let provider = type.issuer ?? (try? registration(of: type))?.shownProvider
         else { return nil }
         return CredentialError(
             code,
-            "the sign-in of \(signIn.program) is of \(ForeignText.shown(owner)), and account type \(type.name), which "
-                + "has its client id, is of \(ForeignText.shown(provider))",
+            "the sign-in of \(signIn.program) is of \(UntrustedText.shown(owner)), and account type \(type.name), which "
+                + "has its client id, is of \(UntrustedText.shown(provider))",
             hint: "define one: credmgr types add --help")
     }
 
     /// The token is shown to the endpoint that says who it is of: one of the host that it came from, or below it.
-    private func checkPlace(of type: AccountType, _ signIn: ForeignSignIn) throws(CredentialError) {
+    private func checkPlace(of type: AccountType, _ signIn: ImportedSignIn) throws(CredentialError) {
         guard let host = signIn.host?.lowercased(), signIn.clientID == nil, signIn.issuer == nil,
-            let endpoint = type.endpoints[.userInfo], let address = WebAddress(endpoint),
+            let endpoint = type.endpoints[.userInfo], let address = URI(endpoint),
             address.host != host, !address.host.hasSuffix("." + host)
         else { return }
         throw CredentialError(
             .configuration,
-            "the sign-in of \(signIn.program) is of \(ForeignText.shown(host)), and account type \(type.name) would "
+            "the sign-in of \(signIn.program) is of \(UntrustedText.shown(host)), and account type \(type.name) would "
                 + "show its token to \(address.host)",
             hint: "correct userinfo_endpoint and api_base: credmgr types show \(type.name)")
     }
 
-    private func fits(_ type: AccountType, _ signIn: ForeignSignIn) -> Bool {
+    private func fits(_ type: AccountType, _ signIn: ImportedSignIn) -> Bool {
         if let clientID = signIn.clientID, clientID != type.clientID { return false }
         if let issuer = signIn.issuer {
             return Self.plain(issuer) == type.issuer.map(Self.plain)
@@ -141,16 +141,16 @@ extension AccountTransfer {
         }
         if signIn.clientID != nil { return true }
         let addresses = [type.issuer, type.authority].compactMap(\.self) + type.endpoints.values
-        return addresses.contains { WebAddress($0)?.host == host.lowercased() }
+        return addresses.contains { URI($0)?.host == host.lowercased() }
     }
 
     /// The address that a refresh token of the type is sent to, as far as the definition tells: the host is that of the provider itself.
-    private func tokenPlace(of type: AccountType) -> WebAddress? {
-        if let written = type.endpoints[.token] ?? type.authority ?? type.issuer { return WebAddress(written) }
+    private func tokenPlace(of type: AccountType) -> URI? {
+        if let written = type.endpoints[.token] ?? type.authority ?? type.issuer { return URI(written) }
         // A tenant alone stands for the place where the adapter knows it to be.
         guard let provider = try? registration(of: type).provider, let start = provider.firstRange(of: "https://")
         else { return nil }
-        return WebAddress(String(provider[start.lowerBound...]))
+        return URI(String(provider[start.lowerBound...]))
     }
 
     private static func plain(_ issuer: String) -> Substring {

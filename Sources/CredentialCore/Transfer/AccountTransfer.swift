@@ -6,7 +6,7 @@ package struct AccountTransfer: Sendable {
     package let accounts: AccountServices
     let group: KeychainGroup?
     let definition: @Sendable (_ name: String) throws(CredentialError) -> AccountType
-    let note: @Sendable (Message) -> Void
+    let note: @Sendable (LocalizedMessage) -> Void
 
     /// Prepares one.
     ///
@@ -17,7 +17,7 @@ package struct AccountTransfer: Sendable {
     package init(
         _ accounts: AccountServices, group: KeychainGroup?,
         definition: @escaping @Sendable (_ name: String) throws(CredentialError) -> AccountType,
-        note: @escaping @Sendable (Message) -> Void
+        note: @escaping @Sendable (LocalizedMessage) -> Void
     ) {
         self.accounts = accounts
         self.group = group
@@ -28,10 +28,10 @@ package struct AccountTransfer: Sendable {
     var catalog: AccountTypeCatalog { accounts.machine.catalog }
     var adapters: AdapterRegistry { accounts.machine.adapters }
 
-    func warn(_ text: Message) { accounts.policy.warn(text) }
+    func warn(_ text: LocalizedMessage) { accounts.policy.warn(text) }
 
-    func registration(of type: AccountType) throws(CredentialError) -> Registration {
-        try Registration(of: type, adapters)
+    func registration(of type: AccountType) throws(CredentialError) -> ClientIdentity {
+        try ClientIdentity(of: type, adapters)
     }
 
     // MARK: Out
@@ -47,8 +47,8 @@ package struct AccountTransfer: Sendable {
     package func archive(
         of chosen: [(group: KeychainGroup, account: Account)],
         missing: (CredentialError) throws(CredentialError) -> Void
-    ) throws(CredentialError) -> AccountArchive {
-        var archive = AccountArchive()
+    ) throws(CredentialError) -> AccountExport {
+        var archive = AccountExport()
         let local = chosen.filter { $0.account.store != .etcd }
         if let (group, _) = chosen.first(where: { $0.account.store == .etcd }), local.isEmpty {
             throw CredentialError(
@@ -58,7 +58,7 @@ package struct AccountTransfer: Sendable {
         }
         for (group, account) in chosen where account.store == .etcd {
             warn(
-                "\(ForeignText.shown(account.shownName)) (\(account.id)) is of the shared group \(group), which goes on "
+                "\(UntrustedText.shown(account.shownName)) (\(account.id)) is of the shared group \(group), which goes on "
                     + "using its refresh token, and is left out: let the other machine into the group instead")
         }
         var damage: CredentialError?
@@ -77,10 +77,11 @@ package struct AccountTransfer: Sendable {
             }
             guard let set, set.allGrants.contains(where: { $0.grant.lostReason == nil }) else {
                 warn(
-                    "\(ForeignText.shown(account.shownName)) (\(account.id)) has to sign in again and is left out")
+                    "\(UntrustedText.shown(account.shownName)) (\(account.id)) has to sign in again and is left out"
+                )
                 continue
             }
-            archive.accounts.append(AccountArchive.Entry(group: group, tokenSet: set))
+            archive.accounts.append(AccountExport.Entry(group: group, tokenSet: set))
             try add(account.type, to: &archive)
         }
         guard !archive.accounts.isEmpty else {
@@ -91,7 +92,7 @@ package struct AccountTransfer: Sendable {
     }
 
     /// Adds a type and the secrets of it that a store keeps.
-    private func add(_ name: String, to archive: inout AccountArchive) throws(CredentialError) {
+    private func add(_ name: String, to archive: inout AccountExport) throws(CredentialError) {
         guard !archive.types.contains(where: { $0.name == name }) else { return }
         let type: AccountType
         do throws(CredentialError) { type = try definition(name) } catch {
@@ -102,24 +103,24 @@ package struct AccountTransfer: Sendable {
         let secrets = accounts.adapterContext.clientSecrets
         if type.clientSecret == .store, let text = try secrets.clientSecret(of: type) {
             let item = SecretItem(group: type.keychainGroup, owner: name, kind: .clientSecret)
-            archive.secrets.append(AccountArchive.TypeSecret(item: item, text: text))
+            archive.secrets.append(AccountExport.TypeSecret(item: item, text: text))
         }
         if type.privateKey == .store, let text = try secrets.privateKey(of: type) {
             let item = SecretItem(group: type.keychainGroup, owner: name, kind: .privateKey)
-            archive.secrets.append(AccountArchive.TypeSecret(item: item, text: text))
+            archive.secrets.append(AccountExport.TypeSecret(item: item, text: text))
         }
     }
 
     /// An archive as it is written to a file, under a passphrase.
     ///
-    /// - Throws: as ``SealedArchive/seal(_:passphrase:random:_:)``.
-    package func sealed(_ archive: AccountArchive, passphrase: Secret) throws(CredentialError) -> [UInt8] {
-        if NewPassphrase.isWeak(passphrase) {
+    /// - Throws: as ``EncryptedExport/seal(_:passphrase:random:_:)``.
+    package func sealed(_ archive: AccountExport, passphrase: Secret) throws(CredentialError) -> [UInt8] {
+        if PassphraseRules.isWeak(passphrase) {
             warn(
-                "the passphrase has fewer than \(NewPassphrase.shortest) characters: whoever gets the file tries them all"
+                "the passphrase has fewer than \(PassphraseRules.shortest) characters: whoever gets the file tries them all"
             )
         }
-        let document = try SealedArchive.seal(
+        let document = try EncryptedExport.seal(
             archive, passphrase: passphrase, random: accounts.machine.random, accounts.machine.cryptography)
         return JSONValue.object(document).bytes(.indented) + [UInt8(ascii: "\n")]
     }

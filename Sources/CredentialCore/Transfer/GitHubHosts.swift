@@ -5,8 +5,8 @@ enum GitHubHosts {
     private static let program = "gh"
 
     /// The tokens in a text; `nil` for one that names no host with a user or a token.
-    static func read(_ text: String) -> ForeignFile? {
-        var file = ForeignFile(), isOne = false
+    static func read(_ text: String) -> ImportedFile? {
+        var file = ImportedFile(), isOne = false
         for host in YAMLMappings.read(text) {
             guard let users = host["users"] ?? host["user"] ?? host["oauth_token"] ?? host["git_protocol"],
                 host.value == nil
@@ -17,12 +17,12 @@ enum GitHubHosts {
         return isOne ? file : nil
     }
 
-    private static func read(_ host: YAMLMappings.Node, hasUsers: Bool, into file: inout ForeignFile) {
+    private static func read(_ host: YAMLMappings.Node, hasUsers: Bool, into file: inout ImportedFile) {
         guard hasUsers else {
             return file.lacks.append(
-                ForeignFiles.lack(
-                    "\(ForeignText.shown(host.key)) in hosts.yml has neither a user nor an oauth_token",
-                    hint: "sign in with gh first: gh auth login --hostname \(ForeignText.shown(host.key))"))
+                CredentialImporters.lack(
+                    "\(UntrustedText.shown(host.key)) in hosts.yml has neither a user nor an oauth_token",
+                    hint: "sign in with gh first: gh auth login --hostname \(UntrustedText.shown(host.key))"))
         }
         var users = (host["users"]?.children ?? []).map { (name: $0.key, token: $0["oauth_token"]?.value) }
         // The active user's token stands there twice; where it does not, its user may be known.
@@ -44,18 +44,18 @@ enum GitHubHosts {
                 continue
             }
             file.signIns.append(
-                ForeignSignIn(
+                ImportedSignIn(
                     program: program, token: .access(Secret(token)), host: host.key, username: name))
         }
     }
 
     /// `gh` keeps tokens in the desktop's keyring where there is one, and names the user alone in its file.
     private static func inKeyring(_ user: String?, at host: String) -> CredentialError {
-        let whose: Message = user.map { "the token of \(ForeignText.shown($0))" } ?? "the token"
-        let option = user.map { " --user \(ShellQuote.word(ForeignText.shown($0)))" } ?? ""
-        let command = "gh auth token --hostname \(ShellQuote.word(ForeignText.shown(host)))\(option)"
-        return ForeignFiles.lack(
-            "\(whose) for \(ForeignText.shown(host)) is not in hosts.yml: gh keeps it in the keyring",
+        let whose: LocalizedMessage = user.map { "the token of \(UntrustedText.shown($0))" } ?? "the token"
+        let option = user.map { " --user \(ShellQuoting.word(UntrustedText.shown($0)))" } ?? ""
+        let command = "gh auth token --hostname \(ShellQuoting.word(UntrustedText.shown(host)))\(option)"
+        return CredentialImporters.lack(
+            "\(whose) for \(UntrustedText.shown(host)) is not in hosts.yml: gh keeps it in the keyring",
             hint: "put what this prints into the file, behind 'oauth_token:': \(command)")
     }
 }

@@ -16,23 +16,24 @@ enum MSALCache {
 
     /// The hosts that are the same authority as the one an `environment` names.
     static func hosts(of environment: String) -> Set<String> {
-        let name = environment.lowercased(), host = WebAddress("https://\(name)")?.host ?? name
+        let name = environment.lowercased(), host = URI("https://\(name)")?.host ?? name
         return clouds.first { $0.contains(host) } ?? [host]
     }
 
     /// The refresh tokens of a cache; `nil` for an object that is none.
-    static func read(_ object: JSONObject) -> ForeignFile? {
+    static func read(_ object: JSONObject) -> ImportedFile? {
         guard object["RefreshToken"]?.object != nil || object["Account"]?.object != nil,
             object["issuer_url"] == nil
         else { return nil }
         let accounts = object["Account"]?.object?.members.compactMap(\.value.object) ?? []
-        var file = ForeignFile()
+        var file = ImportedFile()
         for member in object["RefreshToken"]?.object?.members ?? [] {
             let entry = member.value.object ?? JSONObject()
             let lacks = ["secret", "client_id", "environment"].filter { (entry[$0]?.string ?? "").isEmpty }
             guard lacks.isEmpty, let secret = entry["secret"]?.string else {
                 file.lacks.append(
-                    ForeignFiles.lack("a refresh token in the cache of MSAL lacks \(lacks.joined(separator: ", "))")
+                    CredentialImporters.lack(
+                        "a refresh token in the cache of MSAL lacks \(lacks.joined(separator: ", "))")
                 )
                 continue
             }
@@ -40,7 +41,7 @@ enum MSALCache {
                 $0["home_account_id"] == entry["home_account_id"] && $0["environment"] == entry["environment"]
             }
             file.signIns.append(
-                ForeignSignIn(
+                ImportedSignIn(
                     program: program, token: .refresh(Secret(secret)), clientID: entry["client_id"]?.string,
                     host: entry["environment"]?.string, isHostBinding: true,
                     username: account?["username"]?.string,
@@ -48,7 +49,7 @@ enum MSALCache {
         }
         if file.signIns.isEmpty, file.lacks.isEmpty {
             file.lacks.append(
-                ForeignFiles.lack(
+                CredentialImporters.lack(
                     "the cache of MSAL has no refresh token",
                     hint: "the program that wrote it has to ask for offline_access, and to sign in with it"))
         }

@@ -1,6 +1,6 @@
 /// The party that named an address to which credmgr sends something.
 ///
-/// ``WebAddress/author`` carries it from the document that names the address to the socket that leads there.
+/// ``URI/author`` carries it from the document that names the address to the socket that leads there.
 /// ``mayName(_:from:)`` is the one rule about this machine and its network: a server elsewhere must not have credmgr send
 /// requests to programs that trust every local caller.
 public enum AddressAuthor: Sendable, Hashable {
@@ -81,9 +81,9 @@ public enum AddressAuthor: Sendable, Hashable {
     }
 }
 
-extension WebAddress {
+extension URI {
     /// The same address, named by another party.
-    public func named(by author: AddressAuthor) -> WebAddress {
+    public func named(by author: AddressAuthor) -> URI {
         var address = self
         address.author = author
         return address
@@ -94,7 +94,7 @@ extension WebAddress {
 
     /// Whether the address may be named by its author, as far as the hosts tell by themselves.
     package var isNamedRightly: Bool {
-        let own = author.host.flatMap { WebAddress("https://" + ($0.contains(":") ? "[\($0)]" : $0)) }
+        let own = author.host.flatMap { URI("https://" + ($0.contains(":") ? "[\($0)]" : $0)) }
         return author.mayName(reach, from: own?.reach ?? .internet)
     }
 }

@@ -2,7 +2,7 @@
 ///
 /// It is a namespace, not a wall: every process of the user can read the Secret Service.
 public struct KeychainGroup: Sendable, Hashable, CustomStringConvertible {
-    /// The group's name; obeys ``Name``.
+    /// The group's name; obeys ``Identifier``.
     public let name: String
 
     /// The group of types that name none.
@@ -10,9 +10,9 @@ public struct KeychainGroup: Sendable, Hashable, CustomStringConvertible {
 
     /// Makes a group.
     ///
-    /// - Throws: ``ErrorCode/usage`` for a name that breaks the rule of ``Name``.
+    /// - Throws: ``ErrorCode/usage`` for a name that breaks the rule of ``Identifier``.
     public init(_ name: String) throws(CredentialError) {
-        self.name = try Name.checked(name, kind: .keychainGroup)
+        self.name = try Identifier.checked(name, kind: .keychainGroup)
     }
 
     private init(uncheckedName name: String) { self.name = name }

@@ -11,7 +11,7 @@ public enum StoreKind: String, Sendable, CaseIterable {
     public static let allCases: [StoreKind] = [.secretService, .file]
 
     /// The store's name in sentences.
-    package var shownName: Message {
+    package var shownName: LocalizedMessage {
         switch self {
         case .secretService: "Secret Service"
         case .file: "encrypted file"
@@ -37,7 +37,7 @@ extension StoreKind {
         if word == "auto" { return nil }
         guard let kind = allCases.first(where: { $0.rawValue == word }) else {
             throw CredentialError(
-                .usage, "'\(ForeignText.shown(word, limit: 40))' is not a store",
+                .usage, "'\(UntrustedText.shown(word, limit: 40))' is not a store",
                 hint: "use auto, secret-service or file")
         }
         return kind
@@ -45,19 +45,20 @@ extension StoreKind {
 }
 
 /// The protection of the secrets of a store, in plain words.
-public struct StoreProtection: Sendable, Equatable {
+public struct ProtectionSummary: Sendable, Equatable {
     /// The secret or program that opens the store.
-    public let summary: Message
+    public let summary: LocalizedMessage
     /// Against whom that protects.
-    public let protectsAgainst: Message
+    public let protectsAgainst: LocalizedMessage
     /// Against whom it does not.
-    public let doesNotProtectAgainst: Message
+    public let doesNotProtectAgainst: LocalizedMessage
     /// Whether a person can open it when it is locked.
     public let isUnlockedByPeople: Bool
 
     /// Says it.
     public init(
-        summary: Message, protectsAgainst: Message, doesNotProtectAgainst: Message, isUnlockedByPeople: Bool = true
+        summary: LocalizedMessage, protectsAgainst: LocalizedMessage, doesNotProtectAgainst: LocalizedMessage,
+        isUnlockedByPeople: Bool = true
     ) {
         self.isUnlockedByPeople = isUnlockedByPeople
         self.summary = summary

@@ -16,7 +16,7 @@ extension AccountStore {
 
     /// The accounts of a group that can be read; of what cannot, and of a shared group that is as it was seen last,
     /// ``Options/warn`` is told. A sign-in that could not be stored at once is among them as soon as it can be.
-    private func registry(of group: KeychainGroup) throws(CredentialError) -> AccountRegistry {
+    private func registry(of group: KeychainGroup) throws(CredentialError) -> AccountList {
         _ = parts.accounts.takeUpSignIns(in: group)
         let registry = try parts.machine.records.registry(of: group) {
             options.warn("account \($0) of group \(group) is left out: \($1.message)")
@@ -37,7 +37,7 @@ extension AccountStore {
     /// - Throws: ``CredentialCore/ErrorCode/inputOutput``; what keeps the groups from being read where none can be.
     public func accounts() throws(CredentialError) -> [Account] {
         let groups = if let group = options.group { [group] } else { try parts.machine.records.groups() }
-        var registries: [AccountRegistry] = []
+        var registries: [AccountList] = []
         var failures: [(group: KeychainGroup, error: CredentialError)] = []
         for group in groups {
             do throws(CredentialError) { registries.append(try registry(of: group)) } catch {
@@ -56,7 +56,7 @@ extension AccountStore {
     /// - Throws: ``CredentialCore/ErrorCode/noSuchAccount``.
     public func account(withID id: String, ofType name: String) throws(CredentialError) -> Account {
         guard let account = try accounts(ofType: name).first(where: { $0.id == id }) else {
-            throw CredentialError(.noSuchAccount, "no account '\(ForeignText.shown(id))' of account type \(name)")
+            throw CredentialError(.noSuchAccount, "no account '\(UntrustedText.shown(id))' of account type \(name)")
         }
         return account
     }
@@ -125,7 +125,7 @@ extension AccountStore {
                 throw CredentialError(
                     .unsupported, "account \(account.id) has no id token", hint: "the type's scope needs 'openid'")
             }
-            return try CompactToken(idToken.reveal()).claims
+            return try CompactJWT(idToken.reveal()).claims
         }
     }
 
@@ -136,7 +136,7 @@ extension AccountStore {
         of account: Account, ofType name: String? = nil, policy: String? = nil
     ) throws(CredentialError) -> JSONObject {
         try forPrograms { () throws(CredentialError) in
-            GrantState.fields(in: try grant(of: account, ofType: name, policy: policy).adapterState)
+            GrantMetadata.fields(in: try grant(of: account, ofType: name, policy: policy).adapterState)
         }
     }
 
@@ -153,7 +153,7 @@ extension AccountStore {
             throw CredentialError(
                 .signInRequired,
                 "account \(account.id) has no sign-in\(policy.isEmpty ? "" : " for policy \(policy)")",
-                hint: LoginCommandLine(for: account, in: group, as: type, policy: policy).hint)
+                hint: LoginHint(for: account, in: group, as: type, policy: policy).hint)
         }
         return grant
     }

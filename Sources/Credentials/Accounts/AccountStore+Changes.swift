@@ -15,12 +15,12 @@ extension AccountStore {
         let feed = try parts.machine.events.follow(options.group)
         let (stream, continuation) = AsyncStream.makeStream(of: AccountEvent.self)
         let machine = parts.machine, group = options.group
-        let hosts = OtherHosts(
+        let hosts = ClusterWatcher(
             parts.accountsAtOnce, start: { (body) throws(CredentialError) in try DeadlineThread.start(body) },
             warn: { [warn = options.warn] group, error in
                 warn("other hosts of group \(group) are not seen for now: \(error)")
             })
-        let follower = ChangeFollower(feed, continuation) {
+        let follower = EventStream(feed, continuation) {
             // A folder that cannot be read now is looked into the next time.
             if let groups = try? group.map({ [$0] }) ?? machine.records.groups() { hosts.look(groups) }
         } ends: {
@@ -35,7 +35,7 @@ extension AccountStore {
 /// Hands events over from a thread of its own: the wait for them blocks.
 ///
 /// The feed is used by that thread alone.
-private final class ChangeFollower: @unchecked Sendable {
+private final class EventStream: @unchecked Sendable {
     /// How often the thread looks whether anybody still reads, in milliseconds.
     private static let turn: Int64 = 250
 
@@ -60,7 +60,7 @@ private final class ChangeFollower: @unchecked Sendable {
     func follow() {
         var turns: Int64 = 0
         while !isStopped.load(ordering: .acquiring) {
-            if turns % (OtherHosts.interval / Self.turn) == 0 { look() }
+            if turns % (ClusterWatcher.interval / Self.turn) == 0 { look() }
             turns += 1
             do throws(CredentialError) {
                 if let event = try feed.next(timeout: Self.turn) { continuation.yield(event) }

@@ -30,7 +30,7 @@ extension AccountStore {
     ) throws(CredentialError) -> ImportedType {
         try forPrograms { () throws(CredentialError) in
             let place = "the imported file"
-            let file = TypeFile(bytes: bytes, isPrivate: true)
+            let file = DefinitionFile(bytes: bytes, isPrivate: true)
             let type: AccountType
             let report: [String]
             if AccountTypeCatalog.isDefinition(file, at: place) {
@@ -39,7 +39,7 @@ extension AccountStore {
                         .usage, "a JSON definition does not name its type", hint: "importType(from:name:)")
                 }
                 type = try parts.machine.catalog.type(
-                    try Name.checked(name, kind: .accountType), in: file, at: place)
+                    try Identifier.checked(name, kind: .accountType), in: file, at: place)
                 report = type.json.keys.map { "\($0): used" }
             } else {
                 let outcome = try LocalMachine.importSettings(
@@ -100,21 +100,22 @@ extension AccountStore {
             let transfer = transfer, store = try parts.storeOfNewAccounts(transfer.accounts).kind
             var taken: [Account] = [], failures: [CredentialError] = []
             let bytes = bytes.withoutByteOrderMark
-            if let document = (try? JSONValue.parse(bytes, limits: .ownFile))?.object, SealedArchive.isOne(document)
+            if let document = (try? JSONValue.parse(bytes, limits: .ownFile))?.object,
+                EncryptedExport.isOne(document)
             {
                 guard let passphrase else {
                     throw CredentialError(
                         .usage, "the exported accounts are sealed under a passphrase",
                         hint: "importAccounts(from: bytes, passphrase: passphrase)")
                 }
-                let archive = try SealedArchive.open(
+                let archive = try EncryptedExport.open(
                     document, passphrase: passphrase, parts.machine.cryptography)
                 failures = try transfer.take(archive, into: store) { (account) throws(CredentialError) in
                     taken.append(account)
                 }
             } else {
                 failures = transfer.take(
-                    try ForeignFiles.read(bytes) { () throws(CredentialError) in
+                    try CredentialImporters.read(bytes) { () throws(CredentialError) in
                         try transfer.accounts.stores.store(.secretService)
                     }, ofType: name, into: store
                 ) {

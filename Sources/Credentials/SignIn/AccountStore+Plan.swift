@@ -3,7 +3,7 @@ import OAuth
 
 extension AccountStore {
     /// The parameters of a sign-in of this library.
-    struct Wish: Sendable {
+    struct SignInOptions: Sendable {
         var type: String
         var account: Account?
         var policy: String?
@@ -19,34 +19,35 @@ extension AccountStore {
     }
 
     /// Everything that can be wrong before a person is asked for anything.
-    func plan(_ wish: Wish, _ accounts: AccountServices) throws(CredentialError) -> SignInPlan {
-        if wish.makesNew, wish.account != nil {
+    func plan(_ signInOptions: SignInOptions, _ accounts: AccountServices) throws(CredentialError) -> SignInPlan {
+        if signInOptions.makesNew, signInOptions.account != nil {
             throw CredentialError(.usage, "a sign-in of an account's person makes no new account")
         }
-        var type = try current(try type(named: wish.type), for: wish.account, accounts)
-        try ReservedNames.check(signIn: wish.parameters)
-        type.authorizeParameters.merge(wish.parameters) { $1 }
+        var type = try current(try type(named: signInOptions.type), for: signInOptions.account, accounts)
+        try ReservedParameters.check(signIn: signInOptions.parameters)
+        type.authorizeParameters.merge(signInOptions.parameters) { $1 }
         let adapter = try parts.machine.adapters.adapter(of: type)
         try adapter.check(type)
         let group = group(of: type)
-        let policy = try adapter.policy(wish.policy, of: type)
+        let policy = try adapter.policy(signInOptions.policy, of: type)
         let scope =
-            wish.scope.isEmpty
-            ? SignInPlan.scope(of: wish.account, in: group, type, policy, services: accounts) : wish.scope
+            signInOptions.scope.isEmpty
+            ? SignInPlan.scope(of: signInOptions.account, in: group, type, policy, services: accounts)
+            : signInOptions.scope
         var request = SignInRequest(
-            type: type, flow: wish.flow ?? type.signInFlow, policy: policy, scope: scope,
-            redirectURI: wish.redirectURI ?? type.redirectURI ?? adapter.defaultRedirectURI)
+            type: type, flow: signInOptions.flow ?? type.signInFlow, policy: policy, scope: scope,
+            redirectURI: signInOptions.redirectURI ?? type.redirectURI ?? adapter.defaultRedirectURI)
         request.resource = type.resource
         request.audience = type.audience
-        request.prompt = wish.prompt.parameter
-        request.username = wish.username
-        request.password = wish.password
-        request.loginHint = wish.loginHint ?? wish.account?.username
-        if request.loginHint == nil, wish.account == nil, !wish.makesNew {
+        request.prompt = signInOptions.prompt.parameter
+        request.username = signInOptions.username
+        request.password = signInOptions.password
+        request.loginHint = signInOptions.loginHint ?? signInOptions.account?.username
+        if request.loginHint == nil, signInOptions.account == nil, !signInOptions.makesNew {
             request.loginHint = try SignInPlan.knownUser(
                 for: request, adapter, among: try parts.machine.records.index(of: group, .none))
         }
-        let store = try accounts.storeOfSignIn(for: wish.account) { () throws(CredentialError) in
+        let store = try accounts.storeOfSignIn(for: signInOptions.account) { () throws(CredentialError) in
             try parts.storeOfNewAccounts(accounts)
         }
         // One that stays locked is found out before a person signs in for nothing.
@@ -54,8 +55,9 @@ extension AccountStore {
             SecretItem(group: group, owner: type.name, kind: .clientSecret))
         return SignInPlan(
             adapter: adapter, request: request, group: group, store: store,
-            person: wish.account.map(ExpectedPerson.init), parameters: wish.parameters, forceNew: wish.makesNew,
-            isLoginHintGiven: wish.loginHint != nil)
+            person: signInOptions.account.map(ExpectedIdentity.init), parameters: signInOptions.parameters,
+            forceNew: signInOptions.makesNew,
+            isLoginHintGiven: signInOptions.loginHint != nil)
     }
 
     /// The type as its API has it now.
@@ -73,7 +75,7 @@ extension AccountStore {
         throw CredentialError(
             .signInRequired,
             "the API has moved to another authorization server, which \(account.id) is not an account of",
-            hint: LoginCommandLine(type: type.name).hint)
+            hint: LoginHint(type: type.name).hint)
     }
 
     /// Keeps what a sign-in gave, and tells what the user should know.

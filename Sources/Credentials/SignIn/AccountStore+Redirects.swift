@@ -46,13 +46,13 @@ extension AccountStore {
         scope: [String] = [], parameters: [String: String] = [:], loginHint: String? = nil, prompt: Prompt = .auto,
         makingNew: Bool = false
     ) async throws(CredentialError) -> PreparedAuthorization {
-        let wish = Wish(
+        let signInOptions = SignInOptions(
             type: name, account: account, policy: policy, scope: scope, parameters: parameters,
             loginHint: loginHint, prompt: prompt, redirectURI: redirectURI, flow: .code,
             makesNew: makingNew)
         return try await blocking { [self] () throws(CredentialError) in
             let accounts = parts.accounts
-            return try prepare(try plan(wish, accounts), accounts)
+            return try prepare(try plan(signInOptions, accounts), accounts)
         }
     }
 
@@ -120,13 +120,13 @@ extension AccountStore {
 
     /// Has the sign-in of this store that waits go on. The next interaction to wait for is noted first: the caller
     /// that brought this redirect checks whether a task waits, and must not be faster than that task.
-    private func settle(_ waiter: Promise<SignInProgress>?, _ progress: SignInProgress) {
+    private func settle(_ waiter: AsyncResult<SignInProgress>?, _ progress: SignInProgress) {
         guard let waiter else { return }
         guard case .continues(let next) = progress else {
             waiter.settle(.success(progress))
             return
         }
-        waiting.withLock { $0[next.state] = Promise() }
+        waiting.withLock { $0[next.state] = AsyncResult() }
         // A task that was cancelled meanwhile waits for nothing more.
         if !waiter.settle(.success(progress)) { waiting.withLock { $0[next.state] = nil } }
     }

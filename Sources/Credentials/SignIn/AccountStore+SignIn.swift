@@ -34,10 +34,10 @@ extension AccountStore {
         parameters: [String: String] = [:], prompt: Prompt = .auto, loginHint: String? = nil,
         makingNew: Bool = false, interaction: URLOpener? = nil
     ) async throws(CredentialError) -> Account {
-        let wish = Wish(
+        let signInOptions = SignInOptions(
             type: name, account: account, policy: policy, scope: scope, parameters: parameters,
             loginHint: loginHint, prompt: prompt, makesNew: makingNew)
-        return try await signIn(wish, opening: interaction ?? options.openURL, showing: nil)
+        return try await signIn(signInOptions, opening: interaction ?? options.openURL, showing: nil)
     }
 
     /// Signs in on another device (RFC 8628): the program shows a code and where to enter it.
@@ -54,7 +54,7 @@ extension AccountStore {
         showing show: @escaping @Sendable (DeviceCode) async throws -> Void
     ) async throws(CredentialError) -> Account {
         try await signIn(
-            Wish(type: name, account: account, scope: scope, flow: .device), opening: nil, showing: show)
+            SignInOptions(type: name, account: account, scope: scope, flow: .device), opening: nil, showing: show)
     }
 
     /// Signs in by username and password (RFC 6749 §4.3), where type and provider allow it.
@@ -65,7 +65,8 @@ extension AccountStore {
         toType name: String, username: String, password: Secret, policy: String? = nil
     ) async throws(CredentialError) -> Account {
         try await signIn(
-            Wish(type: name, policy: policy, flow: .password, username: username, password: password), opening: nil,
+            SignInOptions(type: name, policy: policy, flow: .password, username: username, password: password),
+            opening: nil,
             showing: nil)
     }
 
@@ -78,14 +79,15 @@ extension AccountStore {
     public func requestAssertionAccess(
         toType name: String, for username: String? = nil
     ) async throws(CredentialError) -> Account {
-        try await signIn(Wish(type: name, flow: .jwtBearer, username: username), opening: nil, showing: nil)
+        try await signIn(
+            SignInOptions(type: name, flow: .jwtBearer, username: username), opening: nil, showing: nil)
     }
 
     /// Signs the program itself in by client credentials (RFC 6749 §4.4).
     ///
     /// - Throws: as ``requestAccess(toType:username:password:policy:)``.
     public func requestClientCredentialsAccess(toType name: String) async throws(CredentialError) -> Account {
-        try await signIn(Wish(type: name, flow: .clientCredentials), opening: nil, showing: nil)
+        try await signIn(SignInOptions(type: name, flow: .clientCredentials), opening: nil, showing: nil)
     }
 
     // MARK: The course of a sign-in
@@ -97,25 +99,25 @@ extension AccountStore {
     }
 
     func signIn(
-        _ wish: Wish, opening open: URLOpener?,
+        _ signInOptions: SignInOptions, opening open: URLOpener?,
         showing show: (@Sendable (DeviceCode) async throws -> Void)?
     ) async throws(CredentialError) -> Account {
         let accounts = parts.accounts
         let (plan, place) = try await blocking {
-            [self] () throws(CredentialError) -> (SignInPlan, WebAddress?) in
-            let plan = try self.plan(wish, accounts)
+            [self] () throws(CredentialError) -> (SignInPlan, URI?) in
+            let plan = try self.plan(signInOptions, accounts)
             try plan.checkSecrets(accounts.adapterContext.clientSecrets)
             guard plan.request.flow == .code else { return (plan, nil) }
             return (
                 plan,
-                ListeningPlace.address(
+                LoopbackRedirect.address(
                     for: plan, maySubstitute: true, in: accounts.adapterContext(of: plan.request.type))
             )
         }
         if plan.request.flow == .code, place == nil {
             return try await signInWithoutListening(plan, accounts, opening: open)
         }
-        let desk = SignInDesk()
+        let desk = SignInResources()
         do throws(CredentialError) {
             return try await run(plan, at: place, accounts, desk, opening: open, showing: show)
         } catch {
@@ -126,7 +128,7 @@ extension AccountStore {
     }
 
     private func run(
-        _ plan: SignInPlan, at place: WebAddress?, _ accounts: AccountServices, _ desk: SignInDesk,
+        _ plan: SignInPlan, at place: URI?, _ accounts: AccountServices, _ desk: SignInResources,
         opening open: URLOpener?, showing show: (@Sendable (DeviceCode) async throws -> Void)?
     ) async throws(CredentialError) -> Account {
         var (plan, stage) = try await blocking { [self] () throws(CredentialError) -> (SignInPlan, Stage) in
@@ -190,7 +192,7 @@ extension AccountStore {
     /// Takes one step at the provider; when it is the last, keeps the account. Once it has begun it is done, whatever
     /// becomes of the task.
     private func advance(
-        _ plan: SignInPlan, _ accounts: AccountServices, _ desk: SignInDesk,
+        _ plan: SignInPlan, _ accounts: AccountServices, _ desk: SignInResources,
         _ step: () throws(CredentialError) -> SignInStep
     ) throws(CredentialError) -> Stage {
         do throws(CredentialError) {
@@ -212,7 +214,7 @@ extension AccountStore {
 
     // MARK: Interactions
 
-    private func listen(at place: WebAddress) throws(CredentialError) -> any RedirectReceiver {
+    private func listen(at place: URI) throws(CredentialError) -> any RedirectReceiver {
         let warn = options.warn, file = parts.machine.configurationFile
         return try parts.redirects.listen(at: place, for: parts.configuration.redirectPeers) { owner in
             let word = owner.map { "uid:\($0)" } ?? "any"
@@ -224,7 +226,7 @@ extension AccountStore {
 
     /// Opens a page and waits for the redirect that ends it.
     private func redirect(
-        from address: WebAddress, _ state: String, _ plan: SignInPlan, _ desk: SignInDesk,
+        from address: URI, _ state: String, _ plan: SignInPlan, _ desk: SignInResources,
         opening open: URLOpener?
     ) async throws(CredentialError) -> String {
         guard let receiver = desk.receiver else {
@@ -232,7 +234,7 @@ extension AccountStore {
         }
         if desk.hasAsked { desk.show(title: "credmgr: the sign-in has a further page", text: "It opens now.") }
         desk.hasAsked = true
-        let redirect = Promise<String>()
+        let redirect = AsyncResult<String>()
         let opener = self.opener(open, address, desk) { redirect.settle(.failure($0)) }
         let seconds = options.patience
         let formOrigin = plan.request.type.responseMode == .formPost ? address.origin : nil
@@ -253,7 +255,7 @@ extension AccountStore {
 
     /// Has a page opened while the redirect is waited for already: an opener may return when its window is closed.
     private func opener(
-        _ open: URLOpener?, _ address: WebAddress, _ desk: SignInDesk,
+        _ open: URLOpener?, _ address: URI, _ desk: SignInResources,
         failed: @escaping @Sendable (CredentialError) -> Void
     ) -> Task<Void, Never> {
         Task {
@@ -276,17 +278,17 @@ extension AccountStore {
         _ plan: SignInPlan, _ accounts: AccountServices, opening open: URLOpener?
     ) async throws(CredentialError) -> Account {
         var next = try await blocking { [self] () throws(CredentialError) in try prepare(plan, accounts) }
-        let desk = SignInDesk()
+        let desk = SignInResources()
         defer { desk.close() }
         while true {
             let state = next.state
             let progress = waiting.withLock { waiting in
-                let progress = waiting[state] ?? Promise<SignInProgress>()
+                let progress = waiting[state] ?? AsyncResult<SignInProgress>()
                 waiting[state] = progress
                 return progress
             }
             defer { waiting.withLock { $0[state] = nil } }
-            guard let address = WebAddress(next.url) else {
+            guard let address = URI(next.url) else {
                 throw CredentialError(.internalFault, "a page without a URL")
             }
             let opener = self.opener(open, address, desk) { progress.settle(.failure($0)) }
@@ -315,7 +317,7 @@ extension AccountStore {
         try await interacting { try await show(code) }
     }
 
-    private func answer(to prompt: Message, isSecret: Bool) async throws(CredentialError) -> Secret {
+    private func answer(to prompt: LocalizedMessage, isSecret: Bool) async throws(CredentialError) -> Secret {
         guard let ask = options.ask else {
             throw CredentialError(
                 .unsupported, "the sign-in asks: \(prompt)",
@@ -328,14 +330,14 @@ extension AccountStore {
     private func interacting<Value: Sendable>(
         _ body: @escaping @Sendable () async throws -> Value
     ) async throws(CredentialError) -> Value {
-        let promise = Promise<Value>()
+        let result = AsyncResult<Value>()
         let task = Task {
-            do { promise.settle(.success(try await body())) } catch {
-                promise.settle(.failure(CredentialError(opening: error)))
+            do { result.settle(.success(try await body())) } catch {
+                result.settle(.failure(CredentialError(opening: error)))
             }
         }
         defer { task.cancel() }
-        return try await promise.value()
+        return try await result.value()
     }
 
     private func pause(seconds: Int) async throws(CredentialError) {
@@ -352,7 +354,7 @@ public struct DeviceCode: Sendable, Hashable {
     /// The same with the code in it, where the provider has that.
     public let completeURI: String?
     /// When it ends.
-    public let expiresAt: Instant
+    public let expiresAt: Timestamp
 }
 
 extension CredentialError {
@@ -363,13 +365,13 @@ extension CredentialError {
         } else if error is CancellationError {
             self.init(.cancelled, "the sign-in was called off")
         } else {
-            self.init(.internalFault, "the page could not be shown: \(ForeignText.shown("\(error)"))")
+            self.init(.internalFault, "the page could not be shown: \(UntrustedText.shown("\(error)"))")
         }
     }
 }
 
 /// The resources that a sign-in holds while it lasts: the listener, and the page that leads the browser there.
-final class SignInDesk: Sendable {
+final class SignInResources: Sendable {
     private struct State {
         var receiver: (any RedirectReceiver)?
         var page: (any PrivateFile)?
@@ -391,7 +393,7 @@ final class SignInDesk: Sendable {
     }
 
     /// Tells the browser what became of the redirect that it has brought.
-    func show(title: Message, text: Message = "") { receiver?.show(title: title, text: text) }
+    func show(title: LocalizedMessage, text: LocalizedMessage = "") { receiver?.show(title: title, text: text) }
 
     /// Stops listening, on a thread of its own, as the browser may still be reading; removes the page.
     func close() {

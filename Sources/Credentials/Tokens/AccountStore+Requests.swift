@@ -28,7 +28,7 @@ extension AccountStore {
         _ request: HTTPRequest, as account: Account, ofType name: String? = nil, policy: String? = nil,
         toFile path: String? = nil, progress: (@Sendable (TransferProgress) -> Void)? = nil
     ) async throws(CredentialError) -> HTTPResponse {
-        let isCancelled = Flag()
+        let isCancelled = AtomicFlag()
         return try await blocking(onCancel: { isCancelled.set() }) { [self] () throws(CredentialError) in
             let call = try call(to: request.address, as: account, ofType: name, policy)
             guard let path else {
@@ -63,15 +63,15 @@ extension AccountStore {
     /// as it is, dot segments are resolved (RFC 3986 §5.2.4), and a URL is taken as one.
     ///
     /// - Throws: ``CredentialCore/ErrorCode/usage`` without an `apiBase`, and for what is neither a path nor an `https` URL.
-    public func address(_ path: String, ofType name: String) throws(CredentialError) -> WebAddress {
+    public func address(_ path: String, ofType name: String) throws(CredentialError) -> URI {
         try forPrograms { () throws(CredentialError) in
-            if let absolute = try RequestAddress.absolute(path) { return absolute }
-            return try RequestAddress.joined(path, to: type(named: name))
+            if let absolute = try RequestURL.absolute(path) { return absolute }
+            return try RequestURL.joined(path, to: type(named: name))
         }
     }
 
     private func call(
-        to address: WebAddress, as account: Account, ofType name: String?, _ policy: String?
+        to address: URI, as account: Account, ofType name: String?, _ policy: String?
     ) throws(CredentialError) -> ResourceCall {
         let type = try type(name, of: account)
         try check(address, type, account)
@@ -89,7 +89,7 @@ extension AccountStore {
     }
 
     /// Refuses an address that may not have the account's token.
-    private func check(_ address: WebAddress, _ type: AccountType, _ account: Account) throws(CredentialError) {
+    private func check(_ address: URI, _ type: AccountType, _ account: Account) throws(CredentialError) {
         guard let destination = Destination(address) else {
             throw CredentialError(.denied, "no token goes to \(address.origin)")
         }
@@ -106,7 +106,7 @@ extension AccountStore {
 }
 
 /// Whether something has been said, from any thread.
-private final class Flag: Sendable {
+private final class AtomicFlag: Sendable {
     private let isSet = Atomic(false)
     func set() { isSet.store(true, ordering: .releasing) }
     var value: Bool { isSet.load(ordering: .acquiring) }
@@ -115,10 +115,10 @@ private final class Flag: Sendable {
 /// The body of a reply on its way into a file.
 private final class DownloadFile {
     private let path: String
-    private let isCancelled: Flag
-    private var file: UserFile?
+    private let isCancelled: AtomicFlag
+    private var file: UserOutputFile?
 
-    init(_ path: String, _ isCancelled: Flag) {
+    init(_ path: String, _ isCancelled: AtomicFlag) {
         self.path = path
         self.isCancelled = isCancelled
     }
@@ -133,9 +133,9 @@ private final class DownloadFile {
 
     func close() throws(CredentialError) { try opened().close() }
 
-    private func opened() throws(CredentialError) -> UserFile {
+    private func opened() throws(CredentialError) -> UserOutputFile {
         if let file { return file }
-        let file = try UserFile(path)
+        let file = try UserOutputFile(path)
         self.file = file
         return file
     }

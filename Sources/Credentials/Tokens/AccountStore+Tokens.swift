@@ -72,7 +72,7 @@ extension AccountStore {
 
     /// A resource indicator (RFC 8707 §2), before anything is done for it.
     private static func checked(_ resource: String?) throws(CredentialError) -> String? {
-        if let problem = resource.flatMap(DefinitionRule.resource) {
+        if let problem = resource.flatMap(DefinitionValidation.resource) {
             throw CredentialError(.usage, "the resource \(problem)")
         }
         return resource
@@ -127,7 +127,7 @@ extension AccountStore {
             guard let grant = try access.grant() else {
                 throw CredentialError(
                     .signInRequired, "account \(account.id) has no sign-in any more",
-                    hint: LoginCommandLine(
+                    hint: LoginHint(
                         for: account, in: try group(of: account, under: type), as: type
                     ).hint)
             }
@@ -151,7 +151,7 @@ extension AccountStore {
         let accounts = try parts.accounts(refreshing: known, under: type)
         let token: AccessToken
         var failure: CredentialError?
-        if !demand.demandsLook, let kept = accounts.cache.token(for: request.key, of: known.id, in: group),
+        if !demand.bypassesCache, let kept = accounts.cache.token(for: request.key, of: known.id, in: group),
             request.freshness.allows(kept, now: parts.machine.clock.now)
         {
             token = kept

@@ -14,13 +14,13 @@ func blocking<Value: Sendable>(
     _ body: @escaping @Sendable () throws(CredentialError) -> Value
 ) async throws(CredentialError) -> Value {
     if Task.isCancelled { throw .taskCancelled }
-    let promise = Promise<Value>()
+    let result = AsyncResult<Value>()
     try DeadlineThread.start {
         do throws(CredentialError) {
-            promise.settle(.success(try body()))
+            result.settle(.success(try body()))
         } catch {
-            promise.settle(.failure(error.forPrograms))
+            result.settle(.failure(error.forPrograms))
         }
     }
-    return try await promise.value(onCancel: onCancel)
+    return try await result.value(onCancel: onCancel)
 }

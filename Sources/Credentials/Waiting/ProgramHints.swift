@@ -5,7 +5,7 @@ extension CredentialError {
     var forPrograms: CredentialError {
         guard let hint, let call = ProgramHint.call(for: hint) else { return self }
         var error = self
-        error.advice = Message(verbatim: call)
+        error.advice = LocalizedMessage(verbatim: call)
         return error
     }
 }
@@ -62,7 +62,7 @@ enum ProgramHint {
         "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
     }
 
-    /// The words of a command line as ``CredentialCore/ShellQuote`` writes it.
+    /// The words of a command line as ``CredentialCore/ShellQuoting`` writes it.
     private static func words(of line: Substring) -> [String] {
         var words: [String] = []
         var word: String?

@@ -2,7 +2,7 @@ import CredentialCore
 import Synchronization
 
 /// One result that a task waits for, and that comes from elsewhere: the first one counts.
-final class Promise<Value: Sendable>: Sendable {
+final class AsyncResult<Value: Sendable>: Sendable {
     typealias Outcome = Result<Value, CredentialError>
 
     private enum State {

@@ -123,7 +123,7 @@ struct AuthorizeEndpoint: Sendable {
 
     /// Gives out a code.
     private func finish(
-        _ objectID: String, signedInAt: Instant, _ policy: DemoPolicy, _ authorize: AuthorizeRequest,
+        _ objectID: String, signedInAt: Timestamp, _ policy: DemoPolicy, _ authorize: AuthorizeRequest,
         cookie: String?
     ) -> ServerResponse {
         let switches = context.switches

@@ -9,14 +9,14 @@ enum AuthorizePages {
     ///   - address: where the form goes: the address of the page itself.
     ///   - problem: what was wrong with the last try.
     static func form(_ policy: DemoPolicy, address: String, username: String, problem: String?) -> ServerResponse {
-        let action = ForeignText.markup(address)
+        let action = UntrustedText.markup(address)
         var content = ""
-        if let problem { content += "<p class=\"error\" role=\"alert\">\(ForeignText.markup(problem))</p>\n" }
+        if let problem { content += "<p class=\"error\" role=\"alert\">\(UntrustedText.markup(problem))</p>\n" }
         content += """
             <form method="post" action="\(action)">
             <label for="username">Email address</label>
             <input id="username" name="username" type="email" autocomplete="username" required \
-            value="\(ForeignText.markup(username))">
+            value="\(UntrustedText.markup(username))">
             <label for="password">\(policy.kind == .resetPassword ? "New password" : "Password")</label>
             <input id="password" name="password" type="password" required \
             autocomplete="\(policy.kind == .signIn ? "current-password" : "new-password")">
@@ -44,10 +44,10 @@ enum AuthorizePages {
 
     /// A page that posts the answer to the client (OAuth 2.0 Form Post Response Mode).
     static func post(_ answer: FormFields, to uri: String, nonce: String) -> ServerResponse {
-        var content = "<form id=\"answer\" method=\"post\" action=\"\(ForeignText.markup(uri))\">\n"
+        var content = "<form id=\"answer\" method=\"post\" action=\"\(UntrustedText.markup(uri))\">\n"
         for field in answer.fields {
-            content += "<input type=\"hidden\" name=\"\(ForeignText.markup(field.name))\" "
-            content += "value=\"\(ForeignText.markup(field.value))\">\n"
+            content += "<input type=\"hidden\" name=\"\(UntrustedText.markup(field.name))\" "
+            content += "value=\"\(UntrustedText.markup(field.value))\">\n"
         }
         content += "<button type=\"submit\">Continue</button>\n</form>\n"
         return HTMLPage(

@@ -133,10 +133,10 @@ struct AuthorizeRequest: Sendable {
     static func isRegistered(_ uri: String, for client: DemoClient) -> Bool {
         client.redirectURIs.contains { registered in
             if ConstantTime.equal(registered, uri) { return true }
-            guard let left = WebAddress(registered), let right = WebAddress(uri), left.isLoopback else {
+            guard let left = URI(registered), let right = URI(uri), left.isLoopback else {
                 return false
             }
-            let path = { (address: WebAddress) in address.path.isEmpty ? "/" : address.path }
+            let path = { (address: URI) in address.path.isEmpty ? "/" : address.path }
             return left.scheme == right.scheme && left.host == right.host && path(left) == path(right)
                 && right.query == nil && right.fragment == nil
         }

@@ -14,13 +14,13 @@ struct B2CError: Error {
     var status = 400
 
     /// `error_description`: the sentence, the correlation id and the time, each on a line ended by CRLF.
-    func description(correlationID: String, at time: Instant) -> String {
+    func description(correlationID: String, at time: Timestamp) -> String {
         let stamp = time.rfc3339.map { $0 == "T" ? " " : $0 }
         return "AADB2C\(number): \(text)\r\nCorrelation ID: \(correlationID)\r\nTimestamp: \(String(stamp))\r\n"
     }
 
     /// The reply of the token endpoint.
-    func reply(correlationID: String, at time: Instant) -> ServerResponse {
+    func reply(correlationID: String, at time: Timestamp) -> ServerResponse {
         .json(
             status,
             [
@@ -30,9 +30,9 @@ struct B2CError: Error {
     }
 
     /// The page of an endpoint that cannot redirect.
-    func page(correlationID: String, at time: Instant) -> ServerResponse {
+    func page(correlationID: String, at time: Timestamp) -> ServerResponse {
         let lines = description(correlationID: correlationID, at: time).split(whereSeparator: \.isNewline)
-        let content = lines.map { "<p>\(ForeignText.markup(String($0)))</p>" }.joined(separator: "\n")
+        let content = lines.map { "<p>\(UntrustedText.markup(String($0)))</p>" }.joined(separator: "\n")
         return HTMLPage(title: "We can't sign you in", content: content).response(status)
     }
 

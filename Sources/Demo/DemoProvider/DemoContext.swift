@@ -32,7 +32,7 @@ final class DemoContext: Sendable {
     }
 
     /// The time now.
-    var now: Instant { clock.now }
+    var now: Timestamp { clock.now }
     /// The switches as they are now.
     var switches: DemoSwitches { state.withLock { $0.switches } }
 

@@ -107,7 +107,7 @@ package final class DemoProvider: Sendable {
 
     private static func answer(_ request: ServerRequest, _ context: DemoContext) -> ServerResponse {
         // Only by a name of the loopback: a web page that points its own name here learns nothing.
-        guard let host = request.value(of: "host")?.lowercased(), let address = WebAddress("http://\(host)"),
+        guard let host = request.value(of: "host")?.lowercased(), let address = URI("http://\(host)"),
             address.isLoopback, address.path.isEmpty
         else { return .text(421, "this server is called localhost") }
         let port = address.port.map { ":\($0)" } ?? ""

@@ -44,7 +44,7 @@ package struct DemoSignIn: Sendable {
             case .forgotPassword: "&demo_action=forgot"
             }
         var response = try request("GET", authorizationURL + suffix)
-        let origin = WebAddress(authorizationURL)?.origin ?? ""
+        let origin = URI(authorizationURL)?.origin ?? ""
         if case .submit(let name) = act, response.status == 200, let form = HTMLForm(text(response)),
             form.action.hasPrefix("/")
         {
@@ -62,12 +62,13 @@ package struct DemoSignIn: Sendable {
             return form.action + "?" + answer.encoded()
         }
         throw CredentialError(
-            .denied, "the demo provider did not let \(ForeignText.shown(username)) in (status \(response.status))")
+            .denied, "the demo provider did not let \(UntrustedText.shown(username)) in (status \(response.status))"
+        )
     }
 
     /// Requests a redirect URI on the loopback; a fragment is posted, as the page there would do.
     private mutating func deliver(_ location: String) throws(CredentialError) {
-        guard let address = WebAddress(location), address.isWeb, address.isLoopback else { return }
+        guard let address = URI(location), address.isWeb, address.isLoopback else { return }
         guard let fragment = address.fragment else {
             _ = try request("GET", location)
             return

@@ -16,7 +16,7 @@ struct DemoGrant: Sendable {
     /// The `nonce` of the sign-in.
     var nonce: String?
     /// When the user signed in.
-    var signedInAt: Instant
+    var signedInAt: Timestamp
 }
 
 /// An authorization code that was given out.
@@ -28,7 +28,7 @@ struct DemoCode: Sendable {
     /// The challenge its verifier must meet.
     var challenge: DemoChallenge?
     /// When it was given out.
-    var issuedAt: Instant
+    var issuedAt: Timestamp
     /// Whether it was redeemed.
     var isUsed = false
 }
@@ -46,7 +46,7 @@ struct DemoRefreshToken: Sendable {
     /// The grant that it stands for.
     var grant: DemoGrant
     /// When it was given out.
-    var issuedAt: Instant
+    var issuedAt: Timestamp
     /// Whether it was used, and a new one given for it.
     var isReplaced = false
 }
@@ -56,7 +56,7 @@ struct DemoSession: Sendable {
     /// The user.
     var objectID: String
     /// When the user signed in.
-    var signedInAt: Instant
+    var signedInAt: Timestamp
 }
 
 /// An entry of a to-do list.
@@ -68,7 +68,7 @@ struct DemoTask: Sendable {
     /// Whether it is done.
     var isCompleted = false
     /// When it was last changed.
-    var changedAt: Instant
+    var changedAt: Timestamp
 }
 
 /// Everything that changes while the provider runs.
@@ -104,15 +104,15 @@ struct DemoState: Sendable {
     var expiredTokens: Set<String> = []
     /// How many token replies to come are kept back, and what those that are wait at.
     var repliesToHold = 0
-    var heldReplies: [Handover<Void, Never>] = []
+    var heldReplies: [OneShot<Void, Never>] = []
     /// The callers that wait until so many replies are kept back.
-    var waitingForReplies: [(count: Int, gate: Handover<Void, Never>)] = []
+    var waitingForReplies: [(count: Int, gate: OneShot<Void, Never>)] = []
 
     /// Returns the gate at which the next token reply waits; `nil` if it does not wait.
-    mutating func holdReply() -> Handover<Void, Never>? {
+    mutating func holdReply() -> OneShot<Void, Never>? {
         guard repliesToHold > 0 else { return nil }
         repliesToHold -= 1
-        let gate = Handover<Void, Never>()
+        let gate = OneShot<Void, Never>()
         heldReplies.append(gate)
         for waiting in waitingForReplies where waiting.count <= heldReplies.count { waiting.gate.put(.success(())) }
         waitingForReplies.removeAll { $0.count <= heldReplies.count }
@@ -120,9 +120,9 @@ struct DemoState: Sendable {
     }
 
     /// Returns the gate at which a caller waits until so many replies are kept back; `nil` if they are already.
-    mutating func waitForReplies(_ count: Int) -> Handover<Void, Never>? {
+    mutating func waitForReplies(_ count: Int) -> OneShot<Void, Never>? {
         guard heldReplies.count < count else { return nil }
-        let gate = Handover<Void, Never>()
+        let gate = OneShot<Void, Never>()
         waitingForReplies.append((count, gate))
         return gate
     }

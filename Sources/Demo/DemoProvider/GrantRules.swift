@@ -43,7 +43,7 @@ enum GrantRules {
     }
 
     /// The grant is too old, or its code was used.
-    static func expired(_ grant: DemoGrant, now: Instant, _ switches: DemoSwitches) -> B2CError {
+    static func expired(_ grant: DemoGrant, now: Timestamp, _ switches: DemoSwitches) -> B2CError {
         let issued = grant.signedInAt
         return B2CError(
             error: "invalid_grant", number: 90080,

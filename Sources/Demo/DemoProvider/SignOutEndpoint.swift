@@ -30,7 +30,7 @@ struct SignOutEndpoint: Sendable {
         let removal = (
             "Set-Cookie", "\(AuthorizeEndpoint.sessionCookie)=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax"
         )
-        guard let target, WebAddress(target) != nil else {
+        guard let target, URI(target) != nil else {
             var page = HTMLPage(title: "Signed out", content: "<p>You can close this page.</p>").response(200)
             page.headers.append(removal)
             return page

@@ -21,7 +21,7 @@ struct JSONWebKey {
     /// - Throws: `reason`, without a code of its own: the caller knows where the key came from.
     init(
         _ key: JSONObject, algorithm: SignatureAlgorithm, purpose: Purpose
-    ) throws(UnusableKey) {
+    ) throws(InvalidKey) {
         let reader = Reader(key: key)
         let type = SignatureScheme(algorithm).keyType
         try reader.require("kty", type.jwkName)
@@ -42,19 +42,19 @@ struct JSONWebKey {
         }
     }
 
-    private static func rsa(_ reader: Reader, isPrivate: Bool) throws(UnusableKey) -> [CryptoParameter] {
+    private static func rsa(_ reader: Reader, isPrivate: Bool) throws(InvalidKey) -> [CryptoParameter] {
         let modulus = try reader.number("n")
         let exponent = try reader.number("e")
         let bits = modulus.count * 8 - (modulus.first?.leadingZeroBitCount ?? 0)
         guard rsaSizes.contains(bits), isOdd(modulus) else {
-            throw UnusableKey("its modulus is not one of \(rsaSizes.lowerBound) to \(rsaSizes.upperBound) bits")
+            throw InvalidKey("its modulus is not one of \(rsaSizes.lowerBound) to \(rsaSizes.upperBound) bits")
         }
         guard isOdd(exponent), exponent != [1], exponent.count <= 8 else {
-            throw UnusableKey("its exponent is not an odd number from 3 to 64 bits")
+            throw InvalidKey("its exponent is not an odd number from 3 to 64 bits")
         }
         let parts: [CryptoParameter] = [.number("n", modulus), .number("e", exponent)]
         guard isPrivate else { return parts }
-        guard reader.key["oth"] == nil else { throw UnusableKey("it has more than two prime factors") }
+        guard reader.key["oth"] == nil else { throw InvalidKey("it has more than two prime factors") }
         let secret = parts + [.number("d", try reader.number("d"))]
         // RFC 7518 §6.3.2: all of the factors' members or none.
         let factors = rsaFactors.filter { reader.key[$0.jwk] != nil }
@@ -78,62 +78,62 @@ struct JSONWebKey {
 }
 
 /// Why a key cannot serve; lower case, no full stop, no part of the key.
-struct UnusableKey: Error {
+struct InvalidKey: Error {
     /// The reason, of which the subject is "it".
-    let reason: Message
+    let reason: LocalizedMessage
 
     /// Makes a reason.
-    init(_ reason: Message) { self.reason = reason }
+    init(_ reason: LocalizedMessage) { self.reason = reason }
 }
 
 /// Reads members of a key.
 private struct Reader {
     let key: JSONObject
 
-    func require(_ name: String, _ value: String) throws(UnusableKey) {
+    func require(_ name: String, _ value: String) throws(InvalidKey) {
         guard let text = key[name]?.string, ConstantTime.equal(text, value) else {
-            throw UnusableKey("its '\(name)' is not '\(value)'")
+            throw InvalidKey("its '\(name)' is not '\(value)'")
         }
     }
 
-    func requireIfPresent(_ name: String, _ value: String) throws(UnusableKey) {
+    func requireIfPresent(_ name: String, _ value: String) throws(InvalidKey) {
         if key[name] != nil { try require(name, value) }
     }
 
-    func requireOperation(_ operation: String) throws(UnusableKey) {
+    func requireOperation(_ operation: String) throws(InvalidKey) {
         guard let operations = key["key_ops"] else { return }
         guard let names = operations.array, names.contains(where: { $0.string == operation }) else {
-            throw UnusableKey("its 'key_ops' does not allow to \(operation)")
+            throw InvalidKey("its 'key_ops' does not allow to \(operation)")
         }
     }
 
     /// Bytes of a fixed length.
-    func octets(_ name: String, count: Int) throws(UnusableKey) -> [UInt8] {
+    func octets(_ name: String, count: Int) throws(InvalidKey) -> [UInt8] {
         let bytes = try octets(name)
-        guard bytes.count == count else { throw UnusableKey("its '\(name)' has not \(count) bytes") }
+        guard bytes.count == count else { throw InvalidKey("its '\(name)' has not \(count) bytes") }
         return bytes
     }
 
     /// A coordinate of a point. Some writers leave out the zeros in front, which RFC 7518 §6.2.1.2 wants.
-    func coordinate(_ name: String, count: Int) throws(UnusableKey) -> [UInt8] {
+    func coordinate(_ name: String, count: Int) throws(InvalidKey) -> [UInt8] {
         let bytes = try octets(name)
         guard !bytes.isEmpty, bytes.count <= count else {
-            throw UnusableKey("its '\(name)' has not \(count) bytes")
+            throw InvalidKey("its '\(name)' has not \(count) bytes")
         }
         return [UInt8](repeating: 0, count: count - bytes.count) + bytes
     }
 
     /// A number without zeros in front; writers that put one there are common (RFC 7518 §6.3.1.1).
-    func number(_ name: String) throws(UnusableKey) -> [UInt8] {
+    func number(_ name: String) throws(InvalidKey) -> [UInt8] {
         let bytes = Array(try octets(name).drop { $0 == 0 })
-        guard !bytes.isEmpty else { throw UnusableKey("its '\(name)' is zero") }
+        guard !bytes.isEmpty else { throw InvalidKey("its '\(name)' is zero") }
         return bytes
     }
 
-    private func octets(_ name: String) throws(UnusableKey) -> [UInt8] {
+    private func octets(_ name: String) throws(InvalidKey) -> [UInt8] {
         // Twice the largest modulus, in Base64.
         guard let text = key[name]?.string, text.utf8.count <= 5_500, let bytes = Self.decode(text) else {
-            throw UnusableKey("its '\(name)' is missing or is not base64url")
+            throw InvalidKey("its '\(name)' is missing or is not base64url")
         }
         return bytes
     }

@@ -99,7 +99,7 @@ struct JWSSigner {
         _ key: JSONObject, purpose: JSONWebKey.Purpose, code: ErrorCode
     ) throws(CredentialError) -> LibCryptoKey {
         let checked: JSONWebKey
-        do throws(UnusableKey) {
+        do throws(InvalidKey) {
             checked = try JSONWebKey(key, algorithm: algorithm, purpose: purpose)
         } catch {
             throw unusable(error.reason, code: code)
@@ -113,7 +113,9 @@ struct JWSSigner {
         }
     }
 
-    private func unusable(_ reason: Message, code: ErrorCode, _ cause: CredentialError? = nil) -> CredentialError {
+    private func unusable(_ reason: LocalizedMessage, code: ErrorCode, _ cause: CredentialError? = nil)
+        -> CredentialError
+    {
         CredentialError(
             code, "the key cannot serve for \(algorithm.rawValue): \(reason)", details: cause?.details ?? [])
     }

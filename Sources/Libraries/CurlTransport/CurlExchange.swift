@@ -11,8 +11,8 @@ final class CurlExchange {
     private let takesFaultyReply: Bool
     private let observer: TransferObserver
     private var file: BodyFile?
-    private var head = ReplyHead()
-    private var body = WipedBuffer()
+    private var head = ResponseHead()
+    private var body = ZeroizingBuffer()
     private var bodySize = 0
     private var progress = TransferProgress(sent: 0, toSend: 0, received: 0, toReceive: 0)
     private var nextReport = UInt64(0)
@@ -80,7 +80,7 @@ final class CurlExchange {
 
     private func takeHead(_ line: UnsafeRawBufferPointer) throws(CredentialError) {
         let isComplete: Bool
-        do throws(ReplyHead.Malformed) { isComplete = try unsafe head.take(line) } catch { throw unsound() }
+        do throws(ResponseHead.Malformed) { isComplete = try unsafe head.take(line) } catch { throw unsound() }
         if isComplete { observer.head?(HTTPResponse(status: head.status, headers: head.fields)) }
     }
 

@@ -38,12 +38,14 @@ struct CurlFailure {
     ///   - limits: of the request.
     ///   - certificateFile: the certificate authorities that were given.
     func error(host: String, request: HTTPRequest, certificateFile: String?) -> CredentialError {
-        let words = ForeignText.shown(text)
+        let words = UntrustedText.shown(text)
         var error =
             switch code {
             case 5: unreachable(host, "the name of the proxy cannot be resolved")
             case 6: unreachable(host, "its name cannot be resolved")
-            case 7: unreachable(host, systemError == 0 ? "no connection" : Message(verbatim: reason(systemError)))
+            case 7:
+                unreachable(
+                    host, systemError == 0 ? "no connection" : LocalizedMessage(verbatim: reason(systemError)))
             case 28: Self.late(host)
             case 52, 18: Self.cutOff(host)
             case 1, 8, 27, 61, 100: CredentialError(.malformedReply, "the reply of \(host) is not sound HTTP")
@@ -51,7 +53,8 @@ struct CurlFailure {
             case 58 where request.clientCertificate != nil: unusable(request.clientCertificate)
             case 51, 58, 60, 83, 90, 91: untrusted(host, words, request.connection)
             case 77: Self.unreadableAuthorities(certificateFile)
-            default: unreachable(host, words.isEmpty ? "error \(code) of libcurl" : Message(verbatim: words))
+            default:
+                unreachable(host, words.isEmpty ? "error \(code) of libcurl" : LocalizedMessage(verbatim: words))
             }
         error.details.append("libcurl error \(code): \(words)")
         return error
@@ -72,7 +75,7 @@ struct CurlFailure {
         CredentialError(.temporary, "cannot reach \(host): no complete reply within the time allowed")
     }
 
-    private func unreachable(_ host: String, _ reason: Message) -> CredentialError {
+    private func unreachable(_ host: String, _ reason: LocalizedMessage) -> CredentialError {
         CredentialError(.temporary, "cannot reach \(host): \(reason)")
     }
 
@@ -80,7 +83,7 @@ struct CurlFailure {
     private func unusable(_ certificate: ClientCertificate?) -> CredentialError {
         let own = certificate?.certificateFile ?? "", key = certificate?.keyFile ?? ""
         let isKey = text.lowercased().contains("private key"), file = isKey ? key : own
-        var message: Message =
+        var message: LocalizedMessage =
             isKey
             ? "the key \(key) cannot be used: it has a passphrase, or is not that of the certificate \(own), or none in PEM form"
             : "the client certificate \(own) cannot be used: it is none in PEM form"
@@ -98,10 +101,10 @@ struct CurlFailure {
     }
 
     private func untrusted(_ host: String, _ words: String, _ settings: ConnectionSettings?) -> CredentialError {
-        let hint: Message =
+        let hint: LocalizedMessage =
             switch settings?.source {
             case .type(let name):
-                "if its certificate authority is your own: credmgr types set \(ShellQuote.word(name)) ca_certificate=FILE; else check this machine's clock"
+                "if its certificate authority is your own: credmgr types set \(ShellQuoting.word(name)) ca_certificate=FILE; else check this machine's clock"
             case .configuration, nil:
                 "if its certificate authority is your own, name the authority's file as ca_certificate in config.json; else check this machine's clock"
             }

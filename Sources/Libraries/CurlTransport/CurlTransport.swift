@@ -50,7 +50,7 @@ package final class CurlTransport: HTTPTransport {
     package func send(
         _ request: HTTPRequest, observer: TransferObserver
     ) throws(CredentialError) -> HTTPResponse {
-        try RequestRules.check(request)
+        try RequestValidation.check(request)
         let settings = settings(of: request)
         let route = Route(
             proxy: ProxyChoice(for: request.address, settings, proxies),
@@ -149,10 +149,10 @@ package final class CurlTransport: HTTPTransport {
         if let limit = request.maximumReplySize, request.method != "HEAD", !request.takesFaultyReply {
             try transfer.set(.maximumSize, Int64(max(limit, 1)))
         }
-        var lines = request.headers.map(RequestRules.line)
+        var lines = request.headers.map(RequestValidation.line)
         lines.append("Expect:")
         // libcurl would call a body a form when nobody says what it is.
-        if !RequestRules.hasField("content-type", request), !request.body.isMultipart {
+        if !RequestValidation.hasField("content-type", request), !request.body.isMultipart {
             lines.append("Content-Type:")
         }
         try transfer.setHeaders(lines)

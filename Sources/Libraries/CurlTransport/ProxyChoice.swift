@@ -22,7 +22,7 @@ struct ProxyChoice {
     ///   - address: where the request goes.
     ///   - settings: those of the account type, then those of `config.json`.
     ///   - variables: those of the environment.
-    init?(for address: WebAddress, _ settings: [ConnectionSettings], _ variables: ProxyVariables) {
+    init?(for address: URI, _ settings: [ConnectionSettings], _ variables: ProxyVariables) {
         guard !variables.except(address) else { return nil }
         let named = settings.first { $0.proxy != nil }
         if let variable = variables.variable(for: address), named?.isOfType != true {
@@ -40,7 +40,7 @@ struct ProxyChoice {
     /// Names the proxy in an error for which it can be the cause.
     func named(in error: CredentialError, of failure: CurlFailure) -> CredentialError {
         guard failure.canBeOfProxy else { return error }
-        let origin: Message =
+        let origin: LocalizedMessage =
             switch source {
             case .variable(let name): "the variable \(name)"
             case .settings(let settings): settings.owner
@@ -54,10 +54,10 @@ struct ProxyChoice {
 
 extension ConnectionSettings {
     /// The account type, or the file.
-    fileprivate var owner: Message {
+    fileprivate var owner: LocalizedMessage {
         switch source {
         case .type(let name): "the account type \(name)"
-        case .configuration(let path): Message(verbatim: path)
+        case .configuration(let path): LocalizedMessage(verbatim: path)
         }
     }
 

@@ -8,10 +8,10 @@ package struct ProxyVariables: Sendable {
     package init(_ environment: [String: String]) { self.environment = environment }
 
     /// Whether a request to `address` goes through a proxy.
-    package func apply(to address: WebAddress) -> Bool { variable(for: address) != nil }
+    package func apply(to address: URI) -> Bool { variable(for: address) != nil }
 
     /// The variable that names the proxy of a request to `address`; `nil` if the request goes through none.
-    package func variable(for address: WebAddress) -> String? {
+    package func variable(for address: URI) -> String? {
         // libcurl does not read HTTP_PROXY: a CGI program gets it from its caller.
         let names = address.scheme == "https" ? ["https_proxy", "HTTPS_PROXY"] : ["http_proxy"]
         guard !except(address) else { return nil }
@@ -25,12 +25,12 @@ package struct ProxyVariables: Sendable {
     static func place(of text: String) -> String {
         let rest = text.split(separator: "://", maxSplits: 1).last.map(String.init) ?? text
         let authority = rest.split(separator: "/").first ?? ""
-        return ForeignText.shown(String(authority.split(separator: "@").last ?? ""), limit: 200)
+        return UntrustedText.shown(String(authority.split(separator: "@").last ?? ""), limit: 200)
     }
 
     /// Whether `address` is reached without a proxy, whatever names one: the loopback, and what `no_proxy` lists. libcurl reads
     /// `no_proxy` for a proxy of ours, too.
-    func except(_ address: WebAddress) -> Bool {
+    func except(_ address: URI) -> Bool {
         if address.isLoopback { return true }
         let exceptions = environment["no_proxy"] ?? environment["NO_PROXY"] ?? ""
         if exceptions == "*" { return true }

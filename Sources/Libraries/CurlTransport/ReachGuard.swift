@@ -6,12 +6,12 @@ import Platform
 /// A name says nothing about where it leads, and may lead elsewhere a moment later. So the rule is applied to the address
 /// that the socket is opened for.
 final class ReachGuard {
-    private let address: WebAddress
+    private let address: URI
     /// The first address that was refused.
     private var refused: SocketAddress?
 
     /// Guards the connections of a request to `address`; `nil` if its author may name any.
-    init?(_ address: WebAddress) {
+    init?(_ address: URI) {
         guard address.author != .user else { return nil }
         self.address = address
     }
@@ -30,7 +30,7 @@ final class ReachGuard {
     /// The error of a transfer that failed after a refusal; `nil` if nothing was refused.
     func error() -> CredentialError? {
         guard let refused else { return nil }
-        let author: Message
+        let author: LocalizedMessage
         switch address.author {
         case .user: return nil
         case .issuer(let host): author = "the issuer at \(host)"

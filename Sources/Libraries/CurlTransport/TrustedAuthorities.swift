@@ -31,7 +31,7 @@ struct TrustedAuthorities {
     }
 
     /// Whether an address is reached with the system's folder, and not with a file.
-    func usesSystemFolder(for address: WebAddress) -> Bool {
+    func usesSystemFolder(for address: URI) -> Bool {
         address.scheme == "https" && certificateFile == nil && system.exists
     }
 
@@ -42,7 +42,7 @@ struct TrustedAuthorities {
     ///   - address: where it goes.
     ///   - proxy: the proxy, if there is one.
     /// - Throws: ``ErrorCode/configuration`` if a file that `CURL_CA_BUNDLE` names cannot be read.
-    func apply(to transfer: CurlTransfer, for address: WebAddress, through proxy: ProxyChoice?)
+    func apply(to transfer: CurlTransfer, for address: URI, through proxy: ProxyChoice?)
         throws(CredentialError)
     {
         if let certificateFile {
@@ -69,7 +69,7 @@ struct TrustedAuthorities {
         let file = certificateFile ?? (system.exists ? system.file : transfer.defaultCertificateFile)
         guard let file else { return own }
         let content: [UInt8]?
-        do throws(CredentialError) { content = try PlainFile.read(file, limit: 16 << 20)?.content } catch {
+        do throws(CredentialError) { content = try UserInputFile.read(file, limit: 16 << 20)?.content } catch {
             throw CurlFailure.unreadableAuthorities(file)
         }
         // libcurl's own choice may not be there: then the system has no authorities.
@@ -81,7 +81,7 @@ struct TrustedAuthorities {
     }
 
     private static func read(_ path: String, _ settings: ConnectionSettings) throws(CredentialError) -> [UInt8]? {
-        do throws(CredentialError) { return try PlainFile.read(path, limit: 1 << 20)?.content } catch {
+        do throws(CredentialError) { return try UserInputFile.read(path, limit: 1 << 20)?.content } catch {
             throw settings.unreadable(error.text)
         }
     }

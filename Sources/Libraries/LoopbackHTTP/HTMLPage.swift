@@ -5,7 +5,7 @@ package struct HTMLPage: Sendable {
     /// The title of the page; also its heading. Plain text, escaped here.
     package var title: String
     /// The markup below the heading. The code that makes it escapes foreign text in it by
-    /// ``ForeignText/markup(_:)``.
+    /// ``UntrustedText/markup(_:)``.
     package var content: String
     /// The language of both (BCP 47).
     package var language: String
@@ -50,10 +50,10 @@ package struct HTMLPage: Sendable {
     private var markup: String {
         var scripts = ""
         if let script, let nonce { scripts = "<script nonce=\"\(nonce)\">\(script)</script>\n" }
-        let title = ForeignText.markup(title)
+        let title = UntrustedText.markup(title)
         return """
             <!DOCTYPE html>
-            <html lang="\(ForeignText.markup(language))">
+            <html lang="\(UntrustedText.markup(language))">
             <head>
             <meta charset="utf-8">
             <meta name="viewport" content="width=device-width, initial-scale=1">

@@ -18,9 +18,9 @@ package struct LoopbackClient: Sendable {
     package func send(
         _ method: String, _ url: String, headers: [(name: String, value: String)] = [], body: [UInt8] = []
     ) throws(CredentialError) -> HTTPResponse {
-        guard let address = WebAddress(url), address.scheme == "http", address.isLoopback,
+        guard let address = URI(url), address.scheme == "http", address.isLoopback,
             let port = address.effectivePort
-        else { throw CredentialError(.denied, "the demo speaks to this machine only: \(ForeignText.shown(url))") }
+        else { throw CredentialError(.denied, "the demo speaks to this machine only: \(UntrustedText.shown(url))") }
         var target = address.path.isEmpty ? "/" : address.path
         if let query = address.query { target += "?" + query }
         var head = "\(method) \(target) HTTP/1.1\r\nHost: \(address.origin.dropFirst(7))\r\nConnection: close\r\n"

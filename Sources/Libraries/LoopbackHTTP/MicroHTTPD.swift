@@ -49,7 +49,7 @@ private final class PendingRequest {
 }
 
 /// A body that trickles out in ten pieces. Only its connection's thread touches it.
-private final class SlowBody {
+private final class ThrottledBody {
     let bytes: [UInt8]
     let pause: UInt32
 
@@ -62,7 +62,7 @@ private final class SlowBody {
 /// One listening socket served by libmicrohttpd, a thread per connection, so that a handler may block.
 @safe final class MicroHTTPD: @unchecked Sendable {
     // `daemon` is guarded by `running`; the rest does not change after `init`.
-    private let desk: ConnectionDesk
+    private let desk: ServerState
     private var daemon: OpaquePointer?
     private let running = Mutex(true)
 
@@ -73,7 +73,7 @@ private final class SlowBody {
         listener: Int32, limits: ServerLimits, handler: @escaping @Sendable (ServerRequest) -> ServerResponse
     ) throws(CredentialError) {
         do {
-            desk = ConnectionDesk(library: try Library(), limits: limits, handler: handler)
+            desk = ServerState(library: try Library(), limits: limits, handler: handler)
         } catch {
             close(listener)
             throw error
@@ -89,10 +89,10 @@ private final class SlowBody {
         let started = unsafe credmgr_mhd_start(
             desk.library.start, listener, limits.connectionBytes, connections,
             UInt32(clamping: limits.idleSeconds),
-            { unsafe ConnectionDesk.answer($0, $1, $3, $5, $6, $7) },
-            { context, uri, _ in unsafe ConnectionDesk.begin(context, uri) },
-            { _, _, pending, _ in unsafe ConnectionDesk.finish(pending) },
-            { context, connection, _, event in unsafe ConnectionDesk.notice(context, connection, event) },
+            { unsafe ServerState.answer($0, $1, $3, $5, $6, $7) },
+            { context, uri, _ in unsafe ServerState.begin(context, uri) },
+            { _, _, pending, _ in unsafe ServerState.finish(pending) },
+            { context, connection, _, event in unsafe ServerState.notice(context, connection, event) },
             context)
         guard let started = unsafe started else {
             close(listener)
@@ -117,7 +117,7 @@ private final class SlowBody {
 ///
 /// They hold references to it while they run, so it must be an object apart from the one whose end stops them: a
 /// thread that dropped the last reference to that one would wait for itself.
-private final class ConnectionDesk: Sendable {
+private final class ServerState: Sendable {
     let library: Library
     let limits: ServerLimits
     let handler: @Sendable (ServerRequest) -> ServerResponse
@@ -134,10 +134,10 @@ private final class ConnectionDesk: Sendable {
 
 // MARK: - What libmicrohttpd calls
 
-extension ConnectionDesk {
-    private static func server(_ context: UnsafeMutableRawPointer?) -> ConnectionDesk? {
+extension ServerState {
+    private static func server(_ context: UnsafeMutableRawPointer?) -> ServerState? {
         guard let context = unsafe context else { return nil }
-        return unsafe Unmanaged<ConnectionDesk>.fromOpaque(context).takeUnretainedValue()
+        return unsafe Unmanaged<ServerState>.fromOpaque(context).takeUnretainedValue()
     }
 
     /// The request line is there: keeps the target as sent, before the library decodes it.
@@ -246,7 +246,7 @@ extension ConnectionDesk {
 
 // MARK: - Bodies
 
-extension ConnectionDesk {
+extension ServerState {
     private func make(_ body: [UInt8]) -> OpaquePointer? {
         var body = body
         let size = body.count
@@ -256,12 +256,12 @@ extension ConnectionDesk {
     }
 
     private func makeSlow(_ response: ServerResponse) -> OpaquePointer? {
-        let body = unsafe Unmanaged.passRetained(SlowBody(response)).toOpaque()
+        let body = unsafe Unmanaged.passRetained(ThrottledBody(response)).toOpaque()
         return unsafe library.createSlow(
             UInt64(response.body.count), 4096,
             { context, position, buffer, size in
                 guard let context = unsafe context, let buffer = unsafe buffer else { return -1 }
-                let body = unsafe Unmanaged<SlowBody>.fromOpaque(context).takeUnretainedValue()
+                let body = unsafe Unmanaged<ThrottledBody>.fromOpaque(context).takeUnretainedValue()
                 guard let start = Int(exactly: position), start < body.bytes.count else { return -1 }
                 usleep(body.pause)
                 let count = min(size, max(1, body.bytes.count / 10), body.bytes.count - start)
@@ -271,7 +271,7 @@ extension ConnectionDesk {
             }, body,
             { context in
                 guard let context = unsafe context else { return }
-                unsafe Unmanaged<SlowBody>.fromOpaque(context).release()
+                unsafe Unmanaged<ThrottledBody>.fromOpaque(context).release()
             })
     }
 }

@@ -42,7 +42,7 @@ package final class RedirectListener: Sendable {
     /// The redirect URI to put into the authorization request: `http://localhost:51873/path`.
     package let redirectURI: String
     private let server: LoopbackServer
-    private let desk: RedirectDesk
+    private let desk: RedirectHandler
 
     /// How long a browser that has brought the redirect is given to take its page, in seconds.
     private static let showingSeconds = 2
@@ -62,21 +62,22 @@ package final class RedirectListener: Sendable {
     /// - Throws: ``ErrorCode/temporary`` when every port is taken; ``ErrorCode/configuration`` for a path that is
     ///   none; ``ErrorCode/internalFault`` when libmicrohttpd is not installed.
     package init(
-        path: String, ports: [UInt16] = [0], host: Host = .localhost, peers: RedirectPeers = .sameUser,
-        random: any RandomSource, translations: any Translations = English(),
-        stranger: @escaping @Sendable (UInt32?) -> Void = { _ in }, last: (title: Message, text: Message)? = nil
+        path: String, ports: [UInt16] = [0], host: Host = .localhost, peers: AllowedRedirectPeers = .sameUser,
+        random: any RandomSource, translations: any Translations = NoTranslations(),
+        stranger: @escaping @Sendable (UInt32?) -> Void = { _ in },
+        last: (title: LocalizedMessage, text: LocalizedMessage)? = nil
     ) throws(CredentialError) {
         guard path.utf8.first == UInt8(ascii: "/"),
             path.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") })
         else {
             throw CredentialError(
-                .configuration, "the path of the redirect URI is not usable: \(ForeignText.shown(path))")
+                .configuration, "the path of the redirect URI is not usable: \(UntrustedText.shown(path))")
         }
         let user = geteuid()
-        let desk = RedirectDesk(
+        let desk = RedirectHandler(
             path: path, host: host.name, nonce: random.urlSafeToken(), translations: translations,
             takes: { peers.accept($0, user: user) },
-            stranger: stranger, last: last.map { RedirectDesk.Outcome(title: $0.title, text: $0.text) })
+            stranger: stranger, last: last.map { RedirectHandler.Outcome(title: $0.title, text: $0.text) })
         server = try LoopbackServer(ports: ports, at: host.addresses) { desk.answer($0) }
         desk.open(port: server.port)
         redirectURI = "http://\(host.name):\(server.port)\(path)"
@@ -111,8 +112,8 @@ package final class RedirectListener: Sendable {
     /// - Parameters:
     ///   - title: the outcome in one line.
     ///   - text: what else there is to say, a paragraph in plain text.
-    package func show(title: Message, text: Message) {
-        desk.show(RedirectDesk.Outcome(title: title, text: text))
+    package func show(title: LocalizedMessage, text: LocalizedMessage) {
+        desk.show(RedirectHandler.Outcome(title: title, text: text))
         desk.settle(seconds: Self.showingSeconds)
     }
 

@@ -12,11 +12,11 @@ struct RedirectPages: Sendable {
 
     /// Returns the page for the outcome of the sign-in; the outcome is `nil` for a sign-in that takes longer than a
     /// browser waits.
-    func outcome(_ outcome: RedirectDesk.Outcome?) -> HTMLPage {
+    func outcome(_ outcome: RedirectHandler.Outcome?) -> HTMLPage {
         let text = outcome?.text ?? "The sign-in has arrived. The terminal says what became of it."
         return page(
             outcome?.title ?? "credmgr: see the terminal",
-            "<p>\(ForeignText.markup(ForeignText.shown(text.text(in: translations), limit: 500)))</p>\n"
+            "<p>\(UntrustedText.markup(UntrustedText.shown(text.text(in: translations), limit: 500)))</p>\n"
                 + paragraph("You can close this page and return to the terminal."),
             script: Self.forget)
     }
@@ -26,7 +26,7 @@ struct RedirectPages: Sendable {
     func stranger(_ owner: UInt32?) -> HTMLPage {
         let word = owner.map { "uid:\($0)" } ?? "any"
         let (setting, file) = ("<code>\"redirect_peers\": \"\(word)\"</code>", "<code>config.json</code>")
-        let sent: Message =
+        let sent: LocalizedMessage =
             if let owner {
                 "The address of this page was sent by a program of another user (uid \(owner)). Nothing was changed, and the sign-in still waits."
             } else {
@@ -48,18 +48,19 @@ struct RedirectPages: Sendable {
     }
 
     /// A paragraph; what stands in the places of the message is markup.
-    private func paragraph(_ message: Message) -> String { "<p>\(message.text(in: translations))</p>\n" }
+    private func paragraph(_ message: LocalizedMessage) -> String { "<p>\(message.text(in: translations))</p>\n" }
 
-    private func page(_ title: Message, _ content: String, script: String? = nil) -> HTMLPage {
+    private func page(_ title: LocalizedMessage, _ content: String, script: String? = nil) -> HTMLPage {
         HTMLPage(
             title: title.text(in: translations), content: content,
-            language: Message.languageOfPages.text(in: translations),
+            language: LocalizedMessage.languageOfPages.text(in: translations),
             script: script, nonce: script.map { _ in nonce })
     }
 
     /// Sends what stands behind `#`, which browsers keep to themselves, to this program.
     var fragment: HTMLPage {
-        let state: Message = "No sign-in data has arrived here yet. If this page stays, return to the terminal."
+        let state: LocalizedMessage =
+            "No sign-in data has arrived here yet. If this page stays, return to the terminal."
         return page(
             "Waiting for the sign-in",
             "<p id=\"state\">\(state.text(in: translations))</p>\n<noscript>"

@@ -48,7 +48,7 @@ public struct CodeFlow: Sendable {
         pending["token_endpoint"] = .string(try client.metadata.required(.token).description)
         if client.metadata.sendsIssuer { pending["requires_issuer"] = true }
         client.prover?.keep(in: &pending)
-        let address = try PushedRequest(client).address(of: authorization) ?? authorization.address
+        let address = try PushedAuthorizationRequest(client).address(of: authorization) ?? authorization.address
         return .interaction(.openURL(address, state: state), pending: pending)
     }
 
@@ -124,7 +124,7 @@ public struct CodeFlow: Sendable {
     /// - Throws: ``ErrorCode/validationFailed`` for an answer that is not one to this sign-in.
     public func refusal(
         _ request: SignInRequest, pending: JSONObject, answer: String
-    ) throws(CredentialError) -> ProviderError? {
+    ) throws(CredentialError) -> OAuthError? {
         guard let state = pending["state"]?.string, let redirectURI = pending["redirect_uri"]?.string else {
             throw Self.damaged
         }
@@ -158,12 +158,12 @@ public struct CodeFlow: Sendable {
     }
 
     private func checkRedirect(_ text: String) throws(CredentialError) {
-        guard let address = WebAddress(text), address.fragment == nil,
+        guard let address = URI(text), address.fragment == nil,
             address.scheme != "http" || address.isLoopback
         else {
             throw CredentialError(
                 .configuration,
-                "account type '\(client.type.name)': redirect_uri '\(ForeignText.shown(text))' cannot be used",
+                "account type '\(client.type.name)': redirect_uri '\(UntrustedText.shown(text))' cannot be used",
                 hint: "use http://127.0.0.1, an https URL, a private scheme or \(RedirectURI.outOfBand)")
         }
     }

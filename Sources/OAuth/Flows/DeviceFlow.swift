@@ -19,13 +19,13 @@ public struct DeviceFlow: Sendable {
     /// - Throws: ``ErrorCode/unsupported`` when the provider has no device flow; the error that a refusal means.
     public func begin(_ request: SignInRequest, scope: [String]) throws(CredentialError) -> SignInStep {
         let endpoint = try client.metadata.required(.deviceAuthorization)
-        var fields: [FormCoding.Field] = []
+        var fields: [FormURLEncoding.Field] = []
         if !scope.isEmpty { fields.append(("scope", Scope.text(scope))) }
         if let resource = request.resource ?? client.type.resource { fields.append(("resource", resource)) }
         if let audience = request.audience ?? client.type.audience { fields.append(("audience", audience)) }
         let response = try client.post(fields, to: endpoint)
         let members: JSONObject
-        switch try EndpointReply.sort(response, from: "device authorization endpoint of \(endpoint.origin)") {
+        switch try EndpointResponse.sort(response, from: "device authorization endpoint of \(endpoint.origin)") {
         case .object(let object): members = object
         case .refused(let refusal): throw client.dialect.error(for: refusal, in: .deviceAuthorization)
         }
@@ -56,18 +56,18 @@ public struct DeviceFlow: Sendable {
         guard let code = pending["device_code"]?.string, let interval = pending["interval"]?.integer,
             let expires = pending["expires"]?.integer
         else { throw CredentialError(.validationFailed, "the pending sign-in is damaged", hint: "begin it again") }
-        guard client.context.clock.now < Instant(epochSeconds: expires) else {
-            var error = client.dialect.error(for: ProviderError(code: "expired_token"), in: .devicePoll)
+        guard client.context.clock.now < Timestamp(epochSeconds: expires) else {
+            var error = client.dialect.error(for: OAuthError(code: "expired_token"), in: .devicePoll)
             // Polls that were answered by something else than the token endpoint are why.
             if let trouble = pending[Self.trouble]?.string {
                 error = CredentialError(
-                    error.code, "\(error.text); the last poll failed: \(Message(kept: trouble))",
+                    error.code, "\(error.text); the last poll failed: \(LocalizedMessage(kept: trouble))",
                     hint: error.advice,
                     details: error.details)
             }
             throw error
         }
-        let reply: EndpointReply
+        let reply: EndpointResponse
         switch try answer(to: code) {
         case .success(let sound): reply = sound
         case .failure(let error):
@@ -95,8 +95,8 @@ public struct DeviceFlow: Sendable {
     /// The token endpoint's answer to a poll, or why there is none of its own: no network, a gateway, a page.
     ///
     /// - Throws: what keeps a poll from being sent at all.
-    private func answer(to code: String) throws(CredentialError) -> Result<EndpointReply, CredentialError> {
-        let response: OAuthClient.TokenResponse
+    private func answer(to code: String) throws(CredentialError) -> Result<EndpointResponse, CredentialError> {
+        let response: OAuthClient.RawResponse
         do throws(CredentialError) {
             response = try client.sendTokenRequest(TokenRequest(grant: .deviceCode(Secret(code))))
         } catch {
@@ -118,14 +118,14 @@ public struct DeviceFlow: Sendable {
         var pending = pending
         if let interval { pending["interval"] = .integer(min(max(interval, 1), Self.longestInterval)) }
         guard let code = pending["user_code"]?.string,
-            let address = pending["verification_uri"]?.string.flatMap(WebAddress.init),
+            let address = pending["verification_uri"]?.string.flatMap(URI.init),
             let expires = pending["expires"]?.integer, let seconds = pending["interval"]?.integer,
             let interval = Int(exactly: seconds)
         else { throw CredentialError(.validationFailed, "the pending sign-in is damaged", hint: "begin it again") }
         let interaction = Interaction.showCode(
             userCode: code, verificationURI: address,
-            complete: pending["verification_uri_complete"]?.string.flatMap(WebAddress.init), interval: interval,
-            expires: Instant(epochSeconds: expires))
+            complete: pending["verification_uri_complete"]?.string.flatMap(URI.init), interval: interval,
+            expires: Timestamp(epochSeconds: expires))
         return .interaction(interaction, pending: pending)
     }
 }

@@ -16,8 +16,8 @@ package struct Introspection: Sendable {
         let endpoint = try client.metadata.required(.introspection)
         let response = try client.post(
             [("token", token.token.reveal()), ("token_type_hint", "access_token")], to: endpoint)
-        let place: Message = "introspection endpoint of \(endpoint.origin)"
-        switch try EndpointReply.sort(response, from: place) {
+        let place: LocalizedMessage = "introspection endpoint of \(endpoint.origin)"
+        switch try EndpointResponse.sort(response, from: place) {
         case .object(let members):
             guard members["active"]?.bool != nil else {
                 throw CredentialError(.malformedReply, "the \(place) does not say whether the token is active")
@@ -33,7 +33,7 @@ package struct Introspection: Sendable {
             throw CredentialError(
                 .configuration, "the provider does not tell a client without a secret about tokens: \(error.text)",
                 hint: "what a readable token says of itself: credmgr claims --access-token --type "
-                    + "\(ShellQuote.word(client.type.name))", details: error.details)
+                    + "\(ShellQuoting.word(client.type.name))", details: error.details)
         }
     }
 }

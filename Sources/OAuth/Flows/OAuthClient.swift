@@ -12,9 +12,9 @@ public struct OAuthClient: Sendable {
     /// The machine.
     public internal(set) var context: AdapterContext
     /// The source of keys.
-    let source: MetadataSource
+    let source: MetadataFetcher
     /// Proves the possession of the key that tokens are bound to; `nil` where they are bound to none.
-    public let prover: DPoPProver?
+    public let prover: DPoPKey?
     /// The audience of the client's assertions.
     private let audience: AssertionAudience
 
@@ -23,8 +23,8 @@ public struct OAuthClient: Sendable {
     /// - Parameter grant: the grant that it works for; `nil` for a sign-in. The client learns from it how the provider
     ///   takes assertions, and uses older metadata if the provider is not reachable.
     public init(
-        type: AccountType, metadata: ServerMetadata, dialect: any ProviderDialect, source: MetadataSource,
-        grant: Grant? = nil, context: AdapterContext, prover: DPoPProver? = nil
+        type: AccountType, metadata: ServerMetadata, dialect: any ProviderDialect, source: MetadataFetcher,
+        grant: Grant? = nil, context: AdapterContext, prover: DPoPKey? = nil
     ) {
         var metadata = metadata
         if type.tlsClientCertificate != nil {
@@ -33,7 +33,7 @@ public struct OAuthClient: Sendable {
         }
         self.type = type
         self.metadata = metadata
-        let isEndpoint = grant.map { GrantState.wantsEndpointAudience($0.adapterState) } ?? false
+        let isEndpoint = grant.map { GrantMetadata.wantsEndpointAudience($0.adapterState) } ?? false
         audience = AssertionAudience(
             isEndpoint: isEndpoint
                 && AssertionAudience.mayBeEndpoint(of: metadata.issuer, metadata.endpoints[.token]))
@@ -46,23 +46,23 @@ public struct OAuthClient: Sendable {
     // MARK: Requests
 
     /// A response of the token endpoint, as it came.
-    struct TokenResponse {
+    struct RawResponse {
         /// The response; it may have a ``HTTPResponse/fault``.
         let response: HTTPResponse
         /// The endpoint, for messages.
-        let place: Message
+        let place: LocalizedMessage
         /// Takes the secrets of the request out of what the endpoint says.
         let removal: SecretRemoval
 
         /// When it was made by the provider's clock, where it says so.
-        var date: Instant? { response.value(of: "date").flatMap(Instant.init(httpDate:)) }
+        var date: Timestamp? { response.value(of: "date").flatMap(Timestamp.init(httpDate:)) }
 
         /// Returns the content of the response.
         ///
-        /// - Throws: as ``EndpointReply/sort(_:from:)``; the fault of the response.
-        func reply() throws(CredentialError) -> EndpointReply {
+        /// - Throws: as ``EndpointResponse/sort(_:from:)``; the fault of the response.
+        func reply() throws(CredentialError) -> EndpointResponse {
             if let fault = response.fault { throw fault }
-            let reply = try EndpointReply.sort(response, from: place)
+            let reply = try EndpointResponse.sort(response, from: place)
             // A refusal with a status of success has its text still.
             guard case .refused(let refusal) = reply else { return reply }
             return .refused(refusal.cleaned(by: removal))
@@ -72,7 +72,7 @@ public struct OAuthClient: Sendable {
     /// Asks the token endpoint.
     ///
     /// - Throws: the error that the refusal means; ``ErrorCode/temporary`` and the others of
-    ///   ``EndpointReply/sort(_:from:)``.
+    ///   ``EndpointResponse/sort(_:from:)``.
     func requestTokens(
         _ request: TokenRequest, _ operation: ProviderOperation
     ) throws(CredentialError) -> JSONObject {
@@ -83,7 +83,7 @@ public struct OAuthClient: Sendable {
     ///
     /// - Throws: as ``requestTokens(_:_:)``.
     func members(
-        of response: TokenResponse, _ operation: ProviderOperation
+        of response: RawResponse, _ operation: ProviderOperation
     ) throws(CredentialError) -> JSONObject {
         try stating { () throws(CredentialError) in
             switch try response.reply() {
@@ -99,7 +99,7 @@ public struct OAuthClient: Sendable {
     ///   came.
     func sendTokenRequest(
         _ request: TokenRequest, takesFaultyReply: Bool = false
-    ) throws(CredentialError) -> TokenResponse {
+    ) throws(CredentialError) -> RawResponse {
         try stating { () throws(CredentialError) in
             var request = request
             request.extra.merge(type.tokenParameters) { _, theirs in theirs }
@@ -115,7 +115,7 @@ public struct OAuthClient: Sendable {
                 response = try post()
                 _ = prover.shouldRepeat(after: response, from: endpoint)
             }
-            return TokenResponse(
+            return RawResponse(
                 response: response, place: "token endpoint of \(endpoint.origin)",
                 removal: SecretRemoval(
                     Self.secrets(of: request.fields) + ((try? secret()).map { [$0.reveal()] } ?? [])))
@@ -138,7 +138,7 @@ public struct OAuthClient: Sendable {
     /// A client whose assertion is refused tries once more with the audience of older servers; it was not let in, so
     /// nothing was used up.
     func post(
-        _ fields: [FormCoding.Field], to endpoint: WebAddress, proving prover: DPoPProver? = nil,
+        _ fields: [FormURLEncoding.Field], to endpoint: URI, proving prover: DPoPKey? = nil,
         takesFaultyReply: Bool = false
     ) throws(CredentialError) -> HTTPResponse {
         let response = try send(fields, to: endpoint, proving: prover, takesFaultyReply)
@@ -152,14 +152,14 @@ public struct OAuthClient: Sendable {
     }
 
     private func send(
-        _ fields: [FormCoding.Field], to endpoint: WebAddress, proving prover: DPoPProver?, _ takesFaultyReply: Bool
+        _ fields: [FormURLEncoding.Field], to endpoint: URI, proving prover: DPoPKey?, _ takesFaultyReply: Bool
     ) throws(CredentialError) -> HTTPResponse {
         guard endpoint.isSecure else {
             throw CredentialError(
                 .configuration, "'\(endpoint.origin)' is not https: no credentials are sent there")
         }
         let authentication = try authentication()
-        let body = FormCoding.encode(
+        let body = FormURLEncoding.encode(
             fields
                 + authentication.fields(clientID: type.clientID).filter { field in
                     !fields.contains { $0.name == field.name }
@@ -187,7 +187,7 @@ public struct OAuthClient: Sendable {
     }
 
     /// The values of a form that are secret.
-    private static func secrets(of fields: [FormCoding.Field]) -> [String] {
+    private static func secrets(of fields: [FormURLEncoding.Field]) -> [String] {
         fields.filter { !openFields.contains($0.name) }.map(\.value)
     }
 
@@ -226,7 +226,7 @@ public struct OAuthClient: Sendable {
             guard let method = ClientAuthentication.Method(rawValue: word) else {
                 throw CredentialError(
                     .configuration,
-                    "account type '\(type.name)': token_endpoint_auth_method '\(ForeignText.shown(word, limit: 40))'"
+                    "account type '\(type.name)': token_endpoint_auth_method '\(UntrustedText.shown(word, limit: 40))'"
                         + " is not known",
                     hint: "one of \(ClientAuthentication.Method.allCases.map(\.rawValue).joined(separator: ", "))")
             }
@@ -303,9 +303,9 @@ public struct OAuthClient: Sendable {
     /// - Throws: ``ErrorCode/malformedReply``, ``ErrorCode/validationFailed``.
     func receive(
         _ members: JSONObject, nonce: String? = nil, code: String? = nil, state: JSONObject = JSONObject(),
-        date: Instant? = nil
-    ) throws(CredentialError) -> ReceivedTokens {
-        var reply = try TokenReply(
+        date: Timestamp? = nil
+    ) throws(CredentialError) -> VerifiedTokenResponse {
+        var reply = try TokenResponse(
             members, now: context.clock.now, acceptsIDTokenAlone: type.bearer == .idToken,
             acceptsDPoP: prover != nil)
         if type.bindsAccessTokens, type.bearer == .accessToken, reply.tokenType != "DPoP" {
@@ -313,11 +313,11 @@ public struct OAuthClient: Sendable {
                 .validationFailed, "the provider's access token is not bound to the key that was proved",
                 hint: "it may not know DPoP (RFC 9449): leave dpop_bound_access_tokens out of the account type")
         }
-        guard let idToken = reply.idToken else { return ReceivedTokens(reply: reply, claims: nil) }
+        guard let idToken = reply.idToken else { return VerifiedTokenResponse(reply: reply, claims: nil) }
         guard let issuer = metadata.issuer else {
             context.note("the id token is dropped: without an issuer in the account type it cannot be checked")
             reply.idToken = nil
-            return ReceivedTokens(reply: reply, claims: nil)
+            return VerifiedTokenResponse(reply: reply, claims: nil)
         }
         guard let keys = try metadata.usable(.jwks) else {
             throw CredentialError(
@@ -332,15 +332,15 @@ public struct OAuthClient: Sendable {
         validator.accessToken = reply.accessToken
         if nonce != nil {
             validator.maximumAge = type.authorizeParameters["max_age"].flatMap { Int64($0) }
-            validator.authentication = AuthenticationDemand(type.authorizeParameters)
+            validator.authentication = AuthenticationRequirements(type.authorizeParameters)
         }
-        validator.subject = state[GrantState.subject]?.string
+        validator.subject = state[GrantMetadata.subject]?.string
         let claims = try validator.validate(idToken, cryptography: context.cryptography) {
             (algorithm, kid) throws(CredentialError) in
             try source.key(for: algorithm, kid: kid, at: keys, in: context)
         }
         try dialect.check(claims, against: state)
-        return ReceivedTokens(reply: reply, claims: claims)
+        return VerifiedTokenResponse(reply: reply, claims: claims)
     }
 }
 

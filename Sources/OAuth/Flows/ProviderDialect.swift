@@ -22,7 +22,7 @@ public protocol ProviderDialect: Sendable {
     var promptForAnother: String? { get }
 
     /// Returns the error that a refusal means.
-    func error(for refusal: ProviderError, in operation: ProviderOperation) -> CredentialError
+    func error(for refusal: OAuthError, in operation: ProviderOperation) -> CredentialError
 
     /// Checks of a validated id token that only this provider needs.
     ///
@@ -34,11 +34,11 @@ public protocol ProviderDialect: Sendable {
     ///
     /// - Throws: ``ErrorCode/validationFailed`` when the claims name nobody.
     func identity(
-        of received: ReceivedTokens, for request: SignInRequest, by client: OAuthClient
+        of received: VerifiedTokenResponse, for request: SignInRequest, by client: OAuthClient
     ) throws(CredentialError) -> Identity
 
     /// Returns the state that the grant keeps for the next refresh, besides the state that every grant keeps.
-    func state(of received: ReceivedTokens) -> JSONObject
+    func state(of received: VerifiedTokenResponse) -> JSONObject
 }
 
 extension ProviderDialect {
@@ -47,9 +47,9 @@ extension ProviderDialect {
 }
 
 /// A token reply together with the claims of its id token, checked.
-public struct ReceivedTokens: Sendable {
+public struct VerifiedTokenResponse: Sendable {
     /// The reply.
-    public var reply: TokenReply
+    public var reply: TokenResponse
     /// The claims; `nil` when there was no id token, or none that can be checked.
     public let claims: IDTokenClaims?
 }

@@ -19,7 +19,7 @@ public struct RefreshFlow: Sendable {
     /// - Throws: ``ErrorCode/signInRequired`` when the grant is gone or cannot be refreshed; ``ErrorCode/temporary``;
     ///   ``ErrorCode/validationFailed``, and anything else that leaves the grant as it was.
     public func run(_ request: RefreshRequest, scope: [String]) throws(CredentialError) -> IssuedTokens {
-        let wide = GrantState.widened(scope, by: request.grant.adapterState)
+        let wide = GrantMetadata.widened(scope, by: request.grant.adapterState)
         let sent = scopeToSend(scope, request.grant)
         var issued = try refresh(request, naming: sent, for: wide)
         guard sent.isEmpty, let token = issued.accessToken,
@@ -55,7 +55,7 @@ public struct RefreshFlow: Sendable {
         var request = request
         let tokenGrant = try grant(of: request, scope: wide)
         if request.grant.idToken != nil || request.needsIDToken { try client.prepareKeys() }
-        func send(_ scope: [String], _ resource: String?) throws(CredentialError) -> OAuthClient.TokenResponse {
+        func send(_ scope: [String], _ resource: String?) throws(CredentialError) -> OAuthClient.RawResponse {
             try client.sendTokenRequest(
                 TokenRequest(grant: tokenGrant, scope: scope, resource: resource, audience: request.key.audience),
                 takesFaultyReply: true)
@@ -75,14 +75,14 @@ public struct RefreshFlow: Sendable {
             // The second response, whatever it is, is the one that may hold a new refresh token.
             response = try send(named, nil)
             if case .object? = try? response.reply() {
-                GrantState.noteRefusedResource(in: &request.grant.adapterState)
+                GrantMetadata.noteRefusedResource(in: &request.grant.adapterState)
             }
         }
         let rotated = rotatedToken(of: response.response, to: request)
         let context = client.context
         let isForeign =
             rotated?.isForeign(
-                subject: request.grant.adapterState[GrantState.subject]?.string, issuer: client.metadata.issuer)
+                subject: request.grant.adapterState[GrantMetadata.subject]?.string, issuer: client.metadata.issuer)
             ?? false
         // A key that is not known yet is fetched while the new refresh token is here alone.
         let isSaved = Mutex(false)
@@ -115,7 +115,7 @@ public struct RefreshFlow: Sendable {
 
     /// The tokens of a response that holds.
     private func issued(
-        _ response: OAuthClient.TokenResponse, _ request: RefreshRequest, scope: [String]
+        _ response: OAuthClient.RawResponse, _ request: RefreshRequest, scope: [String]
     ) throws(CredentialError) -> IssuedTokens {
         let members = try client.members(of: response, request.grant.refreshToken == nil ? .machine : .refresh)
         let received = try receive(members, request, date: response.date)
@@ -135,9 +135,9 @@ public struct RefreshFlow: Sendable {
         }
         if received.claims != nil, let token = received.reply.idToken { grant.idToken = Secret(token) }
         for (name, value) in client.dialect.state(of: received).members { grant.adapterState[name] = value }
-        GrantState.keepFields(of: members, in: &grant.adapterState)
+        GrantMetadata.keepFields(of: members, in: &grant.adapterState)
         client.prover?.keep(in: &grant.adapterState)
-        GrantState.keep(wantsEndpointAudience: client.wantsEndpointAudience, in: &grant.adapterState)
+        GrantMetadata.keep(wantsEndpointAudience: client.wantsEndpointAudience, in: &grant.adapterState)
         return IssuedTokens(
             accessToken: try client.bearer(received, key: request.key, scope: scope), grant: grant)
     }
@@ -145,8 +145,8 @@ public struct RefreshFlow: Sendable {
     /// Checks the response. If the keys for its ID token cannot be obtained now, the ID token is dropped and the
     /// old one stays.
     private func receive(
-        _ members: JSONObject, _ request: RefreshRequest, date: Instant?
-    ) throws(CredentialError) -> ReceivedTokens {
+        _ members: JSONObject, _ request: RefreshRequest, date: Timestamp?
+    ) throws(CredentialError) -> VerifiedTokenResponse {
         do throws(CredentialError) {
             return try receive(members, request.grant.adapterState, date: date)
         } catch {
@@ -163,8 +163,8 @@ public struct RefreshFlow: Sendable {
     /// Checks the response by this machine's clock, and by the provider's where the two differ by more than the leeway: an
     /// ID token that is valid by either clock is valid, since nobody knows which of them is wrong.
     private func receive(
-        _ members: JSONObject, _ state: JSONObject, date: Instant?
-    ) throws(CredentialError) -> ReceivedTokens {
+        _ members: JSONObject, _ state: JSONObject, date: Timestamp?
+    ) throws(CredentialError) -> VerifiedTokenResponse {
         do throws(CredentialError) { return try client.receive(members, state: state) } catch {
             guard error.code == .validationFailed, let date else { throw error }
             let difference = client.context.clock.now.seconds(since: date)
@@ -195,15 +195,15 @@ public struct RefreshFlow: Sendable {
     /// The resource to name: not that of the sign-in where the provider has refused it at a refresh.
     private func resourceToSend(_ request: RefreshRequest) -> String? {
         let isKnown = request.key.resource == client.type.resource
-        return isKnown && GrantState.refusesResource(request.grant.adapterState) ? nil : request.key.resource
+        return isKnown && GrantMetadata.refusesResource(request.grant.adapterState) ? nil : request.key.resource
     }
 
     /// Without `scope` a refresh is for all that was granted (RFC 6749 §6): right where the provider granted less
     /// than the sign-in asked for, and would refuse to be asked for more.
     private func scopeToSend(_ scope: [String], _ grant: Grant) -> [String] {
         if grant.refreshToken == nil || client.dialect.alwaysSendsScope {
-            return GrantState.widened(scope, by: grant.adapterState)
+            return GrantMetadata.widened(scope, by: grant.adapterState)
         }
-        return GrantState.isScope(scope, of: grant.adapterState) ? [] : scope
+        return GrantMetadata.isScope(scope, of: grant.adapterState) ? [] : scope
     }
 }

@@ -25,9 +25,9 @@ package struct ResourceCall {
     }
 
     /// Called with each address within the origin that a redirect names; throws where the token may not go there.
-    package var check: (WebAddress) throws(CredentialError) -> Void = { _ throws(CredentialError) in }
+    package var check: (URI) throws(CredentialError) -> Void = { _ throws(CredentialError) in }
     /// The hint for whoever is redirected to another origin.
-    package var hintOfRedirect: (_ method: String, _ address: WebAddress) -> Message? = { _, _ in nil }
+    package var hintOfRedirect: (_ method: String, _ address: URI) -> LocalizedMessage? = { _, _ in nil }
 
     private let account: Account
     private let group: KeychainGroup
@@ -68,7 +68,7 @@ package struct ResourceCall {
         let challenges = AuthenticationChallenge.parse(response.values(of: "www-authenticate"))
         guard response.status == 401, challenges.contains(where: \.asksForFreshToken) else { return response }
         // No refresh makes a token of the one authorization server good where the API takes those of another.
-        if let moved = try ResourceTypes.moved(type, request.address, response, in: context) { throw moved }
+        if let moved = try ResourceTypeDiscovery.moved(type, request.address, response, in: context) { throw moved }
         // It was to be renewed just now: what that failed by is not tried again at once.
         if let failure = access.failure { throw failure }
         context.note("the service refused the token; refreshing it once")
@@ -118,9 +118,9 @@ package struct ResourceCall {
 
     private func resource(_ access: Access) throws(CredentialError) -> ResourceRequest {
         let token = access.token
-        var prover: DPoPProver?
+        var prover: DPoPKey?
         if token.tokenType != "Bearer" {
-            prover = try access.grant().flatMap { DPoPProver.kept(in: $0.adapterState) }
+            prover = try access.grant().flatMap { DPoPKey.kept(in: $0.adapterState) }
         }
         return ResourceRequest(token: token.token, type: token.tokenType, prover: prover)
     }
@@ -138,9 +138,9 @@ package struct ResourceCall {
 
     /// Ends a call whose refusal takes another sign-in to mend.
     private func refuseStepUp(
-        _ response: HTTPResponse, from address: WebAddress, _ access: Access
+        _ response: HTTPResponse, from address: URI, _ access: Access
     ) throws(CredentialError) {
-        guard let advice = StepUpAdvice(response, from: address) else { return }
+        guard let advice = StepUpHint(response, from: address) else { return }
         throw advice.error(
             of: account, in: group, under: type, token: access.token, grant: try access.grant(),
             now: context.clock.now)

@@ -5,13 +5,13 @@ import StrictJSON
 /// Protocol adds to it).
 package struct ResourceDiscovery: Sendable {
     private let context: AdapterContext
-    private let source = MetadataSource()
+    private let source = MetadataFetcher()
 
     /// Makes it for a machine.
     package init(in context: AdapterContext) { self.context = context }
 
     /// The requirements of a resource.
-    package struct Finding: Sendable {
+    package struct DiscoveredResource: Sendable {
         /// The metadata of the resource; `nil` if it has none and is its own authorization server, as the Model
         /// Context Protocol had it in March 2025.
         package var resource: ResourceMetadata?
@@ -59,11 +59,11 @@ package struct ResourceDiscovery: Sendable {
     /// - Throws: ``ErrorCode/unsupported`` when it tells nothing of itself; ``ErrorCode/validationFailed`` for metadata
     ///   of another resource or issuer; ``ErrorCode/temporary``; ``ErrorCode/malformedReply``.
     package func find(
-        _ address: WebAddress, preferring issuer: String? = nil, needs: [AccountType.Endpoint] = []
-    ) throws(CredentialError) -> Finding {
+        _ address: URI, preferring issuer: String? = nil, needs: [AccountType.Endpoint] = []
+    ) throws(CredentialError) -> DiscoveredResource {
         let probe = try probe(address)
         let bound = !probe.challenges.isEmpty && probe.challenges.allSatisfy { $0.scheme == "dpop" }
-        var finding = Finding(
+        var finding = DiscoveredResource(
             challengedScope: probe.scope,
             challengesBoundTokens: bound, server: ServerMetadata(), isGuessed: false)
         var steps = [probe.step]
@@ -85,7 +85,7 @@ package struct ResourceDiscovery: Sendable {
     /// - Parameter challenge: the resource's, where there is one.
     /// - Throws: as ``find(_:preferring:needs:)``.
     package func issuers(
-        of address: WebAddress, _ challenge: AuthenticationChallenge?
+        of address: URI, _ challenge: AuthenticationChallenge?
     ) throws(CredentialError) -> [String] {
         var steps: [String] = []
         guard let resource = try metadata(of: address, challenge, &steps) else {
@@ -98,7 +98,7 @@ package struct ResourceDiscovery: Sendable {
     ///
     /// - Throws: as ``find(_:preferring:needs:)``.
     package func server(
-        _ issuer: String, _ address: WebAddress, needs: [AccountType.Endpoint] = []
+        _ issuer: String, _ address: URI, needs: [AccountType.Endpoint] = []
     ) throws(CredentialError) -> ServerMetadata {
         try source.metadata(of: issuer, address, needs: needs, in: context)
     }
@@ -108,7 +108,7 @@ package struct ResourceDiscovery: Sendable {
     /// Asks without a token. Servers of the Model Context Protocol may know only POST: where a GET gives no
     /// challenge and is refused or not answered, the request follows that every client of theirs begins with. If
     /// that is not answered either, the well-known places may be.
-    private func probe(_ address: WebAddress) throws(CredentialError) -> Probe {
+    private func probe(_ address: URI) throws(CredentialError) -> Probe {
         let accept = ("accept", "application/json, text/event-stream, */*;q=0.5")
         let first = try ask(
             HTTPRequest(
@@ -151,15 +151,15 @@ package struct ResourceDiscovery: Sendable {
 
     /// Returns the metadata of the resource; `nil` if it has none.
     private func metadata(
-        of address: WebAddress, _ challenge: AuthenticationChallenge?, _ steps: inout [String]
+        of address: URI, _ challenge: AuthenticationChallenge?, _ steps: inout [String]
     ) throws(CredentialError) -> ResourceMetadata? {
         var places = ResourceMetadata.locations(of: address)
         if let named = challenge?.parameters["resource_metadata"] {
-            guard let place = WebAddress(named), place.isWeb, place.isSecure, place.fragment == nil else {
+            guard let place = URI(named), place.isWeb, place.isSecure, place.fragment == nil else {
                 throw CredentialError(
                     .validationFailed,
                     "the challenge of \(address) points to metadata without https: "
-                        + "'\(ForeignText.shown(named))'")
+                        + "'\(UntrustedText.shown(named))'")
             }
             // A resource does not choose the host of its metadata, which might be this machine's loopback.
             guard place.origin == address.origin else {
@@ -186,7 +186,7 @@ package struct ResourceDiscovery: Sendable {
         return nil
     }
 
-    private static func silence(of address: WebAddress, _ steps: [String]) -> CredentialError {
+    private static func silence(of address: URI, _ steps: [String]) -> CredentialError {
         CredentialError(
             .unsupported, "\(address.origin) does not say how tokens for it are had (RFC 9728)",
             hint: "define the type by hand: credmgr types add --help", details: steps)
@@ -195,7 +195,7 @@ package struct ResourceDiscovery: Sendable {
     // MARK: The authorization server
 
     private func server(
-        of resource: ResourceMetadata, _ address: WebAddress, preferring issuer: String?,
+        of resource: ResourceMetadata, _ address: URI, preferring issuer: String?,
         needs: [AccountType.Endpoint]
     ) throws(CredentialError) -> ServerMetadata {
         let preferred = resource.issuers.first { name in
@@ -204,7 +204,7 @@ package struct ResourceDiscovery: Sendable {
         var failure: CredentialError?
         for name in preferred.map({ [$0] }) ?? resource.issuers {
             let author = AddressAuthor.api(host: address.host)
-            guard let place = WebAddress(name)?.named(by: author), place.isWeb, place.isSecure,
+            guard let place = URI(name)?.named(by: author), place.isWeb, place.isSecure,
                 place.fragment == nil
             else {
                 throw CredentialError(
@@ -229,7 +229,7 @@ package struct ResourceDiscovery: Sendable {
     /// The resource's own origin as authorization server, where it has a server's metadata (Model Context Protocol of
     /// March 2025).
     private func origin(
-        of address: WebAddress, _ needs: [AccountType.Endpoint], _ steps: inout [String]
+        of address: URI, _ needs: [AccountType.Endpoint], _ steps: inout [String]
     ) throws(CredentialError) -> ServerMetadata? {
         let origin = address.replacing(path: "")
         do throws(CredentialError) {
@@ -242,7 +242,7 @@ package struct ResourceDiscovery: Sendable {
     }
 
     /// Returns the endpoints of a server without metadata, as the Model Context Protocol of March 2025 places them.
-    private static func oldPlaces(at address: WebAddress) -> [AccountType.Endpoint: WebAddress] {
+    private static func oldPlaces(at address: URI) -> [AccountType.Endpoint: URI] {
         [
             .authorization: address.replacing(path: "/authorize"), .token: address.replacing(path: "/token"),
             .registration: address.replacing(path: "/register"),

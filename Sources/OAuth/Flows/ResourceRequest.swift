@@ -5,10 +5,10 @@ package import CredentialCore
 package struct ResourceRequest: Sendable {
     private let token: Secret
     private let tokenType: String
-    private let prover: DPoPProver?
+    private let prover: DPoPKey?
 
     /// Makes it for a token and its type; `prover` is that of its grant.
-    package init(token: Secret, type: String, prover: DPoPProver?) {
+    package init(token: Secret, type: String, prover: DPoPKey?) {
         self.token = token
         tokenType = type
         self.prover = prover

@@ -8,14 +8,14 @@ extension OAuthClient {
     /// - Throws: ``ErrorCode/validationFailed`` when nobody can be told from the claims; ``ErrorCode/malformedReply``
     ///   when the token that shall serve as bearer is missing.
     func signInResult(
-        _ received: ReceivedTokens, for request: SignInRequest, scope: [String]
+        _ received: VerifiedTokenResponse, for request: SignInRequest, scope: [String]
     ) throws(CredentialError) -> SignInResult {
         var received = received
         let isRepeatable = [.clientCredentials, .jwtBearer].contains(request.flow)
         if !received.reply.saysEnd, received.reply.refreshToken == nil, !isRepeatable {
             // Nothing could refresh it, and some providers' tokens last until they are revoked: GitHub's do. Taking
             // it for old after some minutes would have a person sign in again and again.
-            let longest = context.clock.now.adding(TokenReply.longestLifetime)
+            let longest = context.clock.now.adding(TokenResponse.longestLifetime)
             received.reply.expiresAt = received.reply.jwtEnd.map { min($0, longest) } ?? longest
         }
         let identity = try dialect.identity(of: received, for: request, by: self)
@@ -32,11 +32,11 @@ extension OAuthClient {
         grant.refreshToken = received.reply.refreshToken.map(Secret.init)
         grant.refreshExpiresAt = received.reply.refreshExpiresAt
         grant.idToken = received.claims == nil ? nil : received.reply.idToken.map(Secret.init)
-        grant.adapterState = GrantState.make(
+        grant.adapterState = GrantMetadata.make(
             claims: received.claims, scope: scope, base: base, parameters: type.authorizeParameters,
             now: context.clock.now, also: dialect.state(of: received))
-        GrantState.keep(wantsEndpointAudience: wantsEndpointAudience, in: &grant.adapterState)
-        GrantState.keepFields(of: received.reply.members, in: &grant.adapterState)
+        GrantMetadata.keep(wantsEndpointAudience: wantsEndpointAudience, in: &grant.adapterState)
+        GrantMetadata.keepFields(of: received.reply.members, in: &grant.adapterState)
         prover?.keep(in: &grant.adapterState)
         return SignInResult(
             identity: identity,
@@ -45,7 +45,7 @@ extension OAuthClient {
 
     /// The token that serves as bearer.
     func bearer(
-        _ received: ReceivedTokens, key: TokenRequestKey, scope: [String]
+        _ received: VerifiedTokenResponse, key: TokenRequestKey, scope: [String]
     ) throws(CredentialError) -> AccessToken {
         let reply = received.reply
         let now = context.clock.now
@@ -54,7 +54,7 @@ extension OAuthClient {
         if key.bearer == .idToken {
             token = received.claims == nil ? nil : reply.idToken
             end = received.claims?.expiresAt ?? end
-            end = min(end, reply.idTokenExpiresAt ?? end, now.adding(TokenReply.longestLifetime))
+            end = min(end, reply.idTokenExpiresAt ?? end, now.adding(TokenResponse.longestLifetime))
         }
         guard let token else {
             throw CredentialError(
@@ -74,7 +74,7 @@ extension SignInResult {
     package func isOf(_ hint: String) -> Bool {
         let wanted = hint.lowercased()
         var names = [identity.subject, identity.username, identity.displayName].compactMap(\.self)
-        if let token = tokens.grant.idToken, let claims = try? CompactToken(token.reveal()).claims {
+        if let token = tokens.grant.idToken, let claims = try? CompactJWT(token.reveal()).claims {
             for name in [
                 "email", "emails", "preferred_username", "upn", "unique_name", "nickname", "phone_number", "oid",
             ] {

@@ -15,7 +15,7 @@ public struct SignOut: Sendable {
     /// - Throws: ``ErrorCode/unsupported`` when the provider has no revocation or there is nothing to revoke; the error
     ///   that a refusal means. An access token that is refused after its refresh token was revoked is no failure: it has
     ///   gone with that, or the provider revokes none.
-    public func revoke(_ revocable: RevocableGrant) throws(CredentialError) {
+    public func revoke(_ revocable: RevocationRequest) throws(CredentialError) {
         let endpoint = try client.metadata.required(.revocation)
         let refreshToken = revocable.grant.refreshToken
         guard refreshToken != nil || !revocable.accessTokens.isEmpty else {
@@ -44,13 +44,13 @@ public struct SignOut: Sendable {
     ///
     /// - Returns: what the provider refused it with; `nil` where it has gone.
     private func revoke(
-        _ token: Secret, _ hint: Hint, at endpoint: WebAddress
-    ) throws(CredentialError) -> ProviderError? {
+        _ token: Secret, _ hint: Hint, at endpoint: URI
+    ) throws(CredentialError) -> OAuthError? {
         let response = try client.post(
             [("token", token.reveal()), ("token_type_hint", hint.rawValue)], to: endpoint)
         // A reply of 200 has no body that means anything (RFC 7009 §2.2).
         if (200..<300).contains(response.status) { return nil }
-        switch try EndpointReply.sort(response, from: "revocation endpoint of \(endpoint.origin)") {
+        switch try EndpointResponse.sort(response, from: "revocation endpoint of \(endpoint.origin)") {
         case .object: return nil
         // The token is invalid already, as the request wants it (RFC 7009 §2.2).
         case .refused(let refusal) where Self.gone.contains(refusal.code.lowercased()): return nil
@@ -58,18 +58,18 @@ public struct SignOut: Sendable {
         }
     }
 
-    private func error(for refusal: ProviderError, _ hint: Hint) -> CredentialError {
+    private func error(for refusal: OAuthError, _ hint: Hint) -> CredentialError {
         if refusal.code == "unsupported_token_type" {
             return CredentialError(
                 .unsupported, "the provider does not revoke \(hint == .refreshToken ? "refresh" : "access") tokens",
-                details: RefusalMapping.details(of: refusal))
+                details: OAuthErrorMapping.details(of: refusal))
         }
         if let status = refusal.status, [401, 403].contains(status), client.type.clientSecret == nil,
             client.type.privateKey == nil
         {
             return CredentialError(
                 .unsupported, "the provider revokes nothing for a client without a secret",
-                details: RefusalMapping.details(of: refusal))
+                details: OAuthErrorMapping.details(of: refusal))
         }
         return client.dialect.error(for: refusal, in: .revoke)
     }
@@ -77,10 +77,10 @@ public struct SignOut: Sendable {
     /// The URL that ends the browser's session; `nil` where the provider has none.
     ///
     /// - Throws: ``ErrorCode/validationFailed`` where the provider names one that cannot be used.
-    public func endSessionAddress(_ grant: Grant?) throws(CredentialError) -> WebAddress? {
+    public func endSessionAddress(_ grant: Grant?) throws(CredentialError) -> URI? {
         guard let endpoint = try client.metadata.usable(.endSession) else { return nil }
-        var fields: [FormCoding.Field] = [("client_id", client.type.clientID)]
+        var fields: [FormURLEncoding.Field] = [("client_id", client.type.clientID)]
         if let token = grant?.idToken { fields.append(("id_token_hint", token.reveal())) }
-        return endpoint.appending(query: FormCoding.encode(fields))
+        return endpoint.appending(query: FormURLEncoding.encode(fields))
     }
 }

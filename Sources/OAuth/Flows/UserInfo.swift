@@ -13,7 +13,7 @@ package struct UserInfo: Sendable {
     ///
     /// - Throws: ``ErrorCode/temporary``; ``ErrorCode/denied`` when the token is not good there;
     ///   ``ErrorCode/malformedReply``; ``ErrorCode/unsupported`` for a signed or encrypted reply.
-    package func members(of reply: TokenReply) throws(CredentialError) -> JSONObject? {
+    package func members(of reply: TokenResponse) throws(CredentialError) -> JSONObject? {
         guard let token = reply.accessToken, let endpoint = try client.metadata.usable(.userInfo) else {
             return nil
         }
@@ -22,18 +22,18 @@ package struct UserInfo: Sendable {
         let response = try ResourceRequest(
             token: Secret(token), type: reply.tokenType, prover: client.prover
         ).send(request, in: client.context)
-        let place: Message = "userinfo endpoint of \(endpoint.origin)"
+        let place: LocalizedMessage = "userinfo endpoint of \(endpoint.origin)"
         // OpenID Connect Core §5.3.2.
         guard response.value(of: "content-type")?.lowercased().hasPrefix("application/jwt") != true else {
             throw CredentialError(
                 .unsupported, "the \(place) answered with a JWT, which is not read",
                 hint: "register the client without userinfo_signed_response_alg")
         }
-        switch try EndpointReply.sort(response, from: place) {
+        switch try EndpointResponse.sort(response, from: place) {
         case .object(let members): return members
         case .refused(let refusal):
             throw CredentialError(
-                .denied, "the \(place) refused the access token", details: RefusalMapping.details(of: refusal))
+                .denied, "the \(place) refused the access token", details: OAuthErrorMapping.details(of: refusal))
         }
     }
 }

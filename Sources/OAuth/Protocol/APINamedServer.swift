@@ -6,9 +6,9 @@ package import CredentialCore
 /// endpoint of its own, and so get a code of that provider (mix-up, RFC 9700 §4.4).
 struct APINamedServer {
     /// The issuer that the API named.
-    let issuer: WebAddress
+    let issuer: URI
     /// The API; `nil` where the type does not tell.
-    let api: WebAddress?
+    let api: URI?
 
     /// The endpoints that receive a code, a token or a secret.
     private static let receivers: [AccountType.Endpoint] = [
@@ -42,31 +42,31 @@ struct APINamedServer {
     /// Checks the page of the device flow.
     ///
     /// - Throws: ``ErrorCode/validationFailed``.
-    func check(verificationPage page: WebAddress, _ metadata: ServerMetadata) throws(CredentialError) {
+    func check(verificationPage page: URI, _ metadata: ServerMetadata) throws(CredentialError) {
         try checkNetwork(of: page)
         try checkPage(page, metadata)
     }
 
-    private func checkPage(_ page: WebAddress, _ metadata: ServerMetadata) throws(CredentialError) {
+    private func checkPage(_ page: URI, _ metadata: ServerMetadata) throws(CredentialError) {
         guard page.origin == issuer.origin || page.origin == metadata.endpoints[.token]?.origin else {
             throw refused(page, "its page is neither on the issuer's origin nor on that of its token endpoint")
         }
     }
 
-    private func checkNetwork(of place: WebAddress) throws(CredentialError) {
+    private func checkNetwork(of place: URI) throws(CredentialError) {
         guard place.named(by: .api(host: api?.host ?? "")).isNamedRightly else {
             throw refused(place, "an API elsewhere names no address of this network")
         }
     }
 
-    private func refused(_ place: WebAddress, _ rule: Message) -> CredentialError {
-        let named = ForeignText.shown(issuer.description)
+    private func refused(_ place: URI, _ rule: LocalizedMessage) -> CredentialError {
+        let named = UntrustedText.shown(issuer.description)
         let name = String(issuer.host.map { $0 == ":" ? "-" : $0 })
         return CredentialError(
             .validationFailed,
             "\(api?.origin ?? "the API") named the authorization server \(named), and that one names \(place.origin): \(rule)",
             hint:
-                "if you trust that server, name it yourself: credmgr types add \(ShellQuote.word(name)) --issuer \(ShellQuote.word(named)) --register"
+                "if you trust that server, name it yourself: credmgr types add \(ShellQuoting.word(name)) --issuer \(ShellQuoting.word(named)) --register"
         )
     }
 }
@@ -74,8 +74,8 @@ struct APINamedServer {
 extension AccountType {
     /// The rule for the type's authorization server, where only its API named that.
     var apiNamedServer: APINamedServer? {
-        guard issuerIsNamedByAPI, let issuer = issuer.flatMap(WebAddress.init) else { return nil }
-        return APINamedServer(issuer: issuer, api: apiBase.flatMap(WebAddress.init))
+        guard issuerIsNamedByAPI, let issuer = issuer.flatMap(URI.init) else { return nil }
+        return APINamedServer(issuer: issuer, api: apiBase.flatMap(URI.init))
     }
 
     /// Checks the metadata of the type's authorization server by what its author may name.

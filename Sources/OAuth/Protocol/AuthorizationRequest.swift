@@ -5,7 +5,7 @@ package import CredentialCore
 /// There is no form of it without `state` and without PKCE.
 package struct AuthorizationRequest: Sendable {
     /// The endpoint; its own query is kept.
-    package var endpoint: WebAddress
+    package var endpoint: URI
     /// The client id.
     package var clientID: String
     /// The URI at which the provider answers.
@@ -30,12 +30,12 @@ package struct AuthorizationRequest: Sendable {
     package var responseMode: AccountType.ResponseMode?
     /// The thumbprint of the key that the code shall be bound to (RFC 9449 §10).
     package var keyThumbprint: String?
-    /// The parameters that the type adds; names checked by ``ReservedNames``.
+    /// The parameters that the type adds; names checked by ``ReservedParameters``.
     package var extra: [String: String] = [:]
 
     /// Makes a request with what every one needs.
     package init(
-        endpoint: WebAddress, clientID: String, redirectURI: String, scope: [String], state: String, nonce: String?,
+        endpoint: URI, clientID: String, redirectURI: String, scope: [String], state: String, nonce: String?,
         challenge: String
     ) {
         self.endpoint = endpoint
@@ -48,16 +48,16 @@ package struct AuthorizationRequest: Sendable {
     }
 
     /// The URL to open.
-    package var address: WebAddress { endpoint.appending(query: FormCoding.encode(fields)) }
+    package var address: URI { endpoint.appending(query: FormURLEncoding.encode(fields)) }
 
     /// The URL to open once the request has been pushed (RFC 9126 §4).
-    package func address(ofPushed requestURI: String) -> WebAddress {
-        endpoint.appending(query: FormCoding.encode([("client_id", clientID), ("request_uri", requestURI)]))
+    package func address(ofPushed requestURI: String) -> URI {
+        endpoint.appending(query: FormURLEncoding.encode([("client_id", clientID), ("request_uri", requestURI)]))
     }
 
     /// The parameters.
-    package var fields: [FormCoding.Field] {
-        var fields: [FormCoding.Field] = [
+    package var fields: [FormURLEncoding.Field] {
+        var fields: [FormURLEncoding.Field] = [
             ("response_type", "code"), ("client_id", clientID), ("redirect_uri", redirectURI),
         ]
         func add(_ name: String, _ value: String?) {

@@ -5,7 +5,7 @@ package struct AuthorizationResponse: Sendable, Equatable {
     /// The code.
     package var code: String?
     /// The refusal.
-    package var error: ProviderError?
+    package var error: OAuthError?
     /// The `state` sent back; `nil` only where a code was pasted alone.
     package var state: String?
     /// The issuer (RFC 9207).
@@ -27,8 +27,8 @@ package struct AuthorizationResponse: Sendable, Equatable {
         guard !text.isEmpty, text.utf8.count <= 1 << 17 else {
             throw refused(text.isEmpty ? "it is empty" : "it is longer than 128 KiB")
         }
-        if let address = WebAddress(text), address.isWeb || !mayBeBareCode(address, redirectURI) {
-            guard let expected = WebAddress(redirectURI), RedirectURI.matches(address, expected) else {
+        if let address = URI(text), address.isWeb || !mayBeBareCode(address, redirectURI) {
+            guard let expected = URI(redirectURI), RedirectURI.matches(address, expected) else {
                 throw refused("it is not for the redirect URI of this sign-in")
             }
             let query = address.query ?? ""
@@ -49,9 +49,9 @@ package struct AuthorizationResponse: Sendable, Equatable {
     ///   - state: the state of the request.
     ///   - issuer: the issuer of the provider, where it is known.
     ///   - requiresIssuer: whether the provider's metadata promises `iss` in every response (RFC 9207 §3).
-    /// - Throws: ``ErrorCode/validationFailed`` for another state or issuer; ``ProviderError`` wrapped by `refusal`.
+    /// - Throws: ``ErrorCode/validationFailed`` for another state or issuer; ``OAuthError`` wrapped by `refusal`.
     package func checkedCode(
-        state: String, issuer: String?, requiresIssuer: Bool, refusal: (ProviderError) -> CredentialError
+        state: String, issuer: String?, requiresIssuer: Bool, refusal: (OAuthError) -> CredentialError
     ) throws(CredentialError) -> String {
         try check(state: state, issuer: issuer, requiresIssuer: requiresIssuer)
         if let error {
@@ -78,7 +78,7 @@ package struct AuthorizationResponse: Sendable, Equatable {
         }
         if let received = self.issuer, let issuer {
             guard ConstantTime.equal(received, issuer) else {
-                throw Self.refused("it comes from another issuer, '\(ForeignText.shown(received))'")
+                throw Self.refused("it comes from another issuer, '\(UntrustedText.shown(received))'")
             }
         } else if self.issuer == nil, requiresIssuer, error == nil, !isBareCode {
             throw Self.refused("it lacks the issuer that the provider promises (RFC 9207)")
@@ -86,15 +86,15 @@ package struct AuthorizationResponse: Sendable, Equatable {
     }
 
     /// Whether what looks like a URL may be a code with a colon in it.
-    private static func mayBeBareCode(_ address: WebAddress, _ redirectURI: String) -> Bool {
+    private static func mayBeBareCode(_ address: URI, _ redirectURI: String) -> Bool {
         RedirectURI.isOutOfBand(redirectURI) && address.scheme != "urn" && address.host.isEmpty
     }
 
     /// Reads parameters; `nil` when there is neither a code nor an error among them.
     private static func read(_ parameters: String) throws(CredentialError) -> AuthorizationResponse? {
         var known: [String: String] = [:]
-        for (name, value) in FormCoding.decodeLeniently(parameters, strict: strictNames) where names.contains(name)
-        {
+        for (name, value) in FormURLEncoding.decodeLeniently(parameters, strict: strictNames)
+        where names.contains(name) {
             // Nothing but the words for a person may be unreadable or repeated.
             guard let value else { throw refused("its '\(name)' is not form-encoded") }
             guard known[name] == nil || explanations.contains(name) else {
@@ -110,7 +110,7 @@ package struct AuthorizationResponse: Sendable, Equatable {
         return AuthorizationResponse(
             code: code,
             error: error.map {
-                ProviderError(code: $0, description: known["error_description"], uri: known["error_uri"])
+                OAuthError(code: $0, description: known["error_description"], uri: known["error_uri"])
             },
             state: known["state"], issuer: known["iss"])
     }
@@ -146,7 +146,7 @@ package struct AuthorizationResponse: Sendable, Equatable {
         }
     }
 
-    private static func refused(_ reason: Message) -> CredentialError {
+    private static func refused(_ reason: LocalizedMessage) -> CredentialError {
         CredentialError(
             .validationFailed, "the answer of the sign-in page cannot be used: \(reason)",
             hint: "paste the whole URL that the browser ended on, or begin the sign-in again")
@@ -158,9 +158,9 @@ extension AuthorizationResponse {
     /// found before anything else of it is believed; `nil` when there is none, or more than one.
     package static func state(in redirected: String) -> String? {
         let text = trimmed(redirected)
-        let texts = WebAddress(text).map { [$0.query, $0.fragment].compactMap(\.self) } ?? [text]
+        let texts = URI(text).map { [$0.query, $0.fragment].compactMap(\.self) } ?? [text]
         let states = texts.flatMap { text in
-            FormCoding.decodeLeniently(text.drop { $0 == "?" || $0 == "#" }, strict: strictNames)
+            FormURLEncoding.decodeLeniently(text.drop { $0 == "?" || $0 == "#" }, strict: strictNames)
                 .filter { $0.name == "state" }
         }
         return states.count == 1 ? states[0].value : nil

@@ -26,7 +26,7 @@ enum CacheLifetime {
     }
 }
 
-extension Instant {
+extension Timestamp {
     /// Reads the date of an HTTP header field (RFC 9110 §5.6.7, `IMF-fixdate`): `Sun, 06 Nov 1994 08:49:37 GMT`.
     ///
     /// - Returns: `nil` for any other text; the two obsolete forms are of no use to anybody who sends `Date` today.

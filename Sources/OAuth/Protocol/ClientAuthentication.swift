@@ -33,7 +33,7 @@ public enum ClientAuthentication: Sendable {
     }
 
     /// The fields that go into the body.
-    package func fields(clientID: String) -> [FormCoding.Field] {
+    package func fields(clientID: String) -> [FormURLEncoding.Field] {
         switch self {
         case .none, .certificate: [("client_id", clientID)]
         case .secretBasic: []
@@ -61,7 +61,7 @@ public enum ClientAuthentication: Sendable {
     /// The header fields.
     public func headers(clientID: String) -> [(name: String, value: String)] {
         guard case .secretBasic(let secret) = self else { return [] }
-        let pair = FormCoding.encode(clientID) + ":" + FormCoding.encode(secret.reveal())
+        let pair = FormURLEncoding.encode(clientID) + ":" + FormURLEncoding.encode(secret.reveal())
         return [("authorization", "Basic " + Base64URL.encodeOrdinary(Array(pair.utf8)))]
     }
 }

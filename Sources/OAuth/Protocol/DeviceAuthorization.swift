@@ -8,11 +8,11 @@ package struct DeviceAuthorization: Sendable {
     /// The code that the user enters; shown, so it holds printable ASCII only.
     package var userCode: String
     /// The URI at which the user enters it.
-    package var verificationURI: WebAddress
+    package var verificationURI: URI
     /// The same with the code in it.
-    package var complete: WebAddress?
+    package var complete: URI?
     /// When both codes end.
-    package var expires: Instant
+    package var expires: Timestamp
     /// Seconds between two polls.
     package var interval: Int
 
@@ -23,7 +23,7 @@ package struct DeviceAuthorization: Sendable {
     ///
     /// - Throws: ``ErrorCode/malformedReply`` when a part is missing or not fit to be shown; addresses must be
     ///   `https` or loopback.
-    package init(_ members: JSONObject, now: Instant) throws(CredentialError) {
+    package init(_ members: JSONObject, now: Timestamp) throws(CredentialError) {
         guard let code = members["device_code"]?.string, !code.isEmpty, code.utf8.count <= 1 << 14 else {
             throw Self.malformed("device_code")
         }
@@ -42,8 +42,8 @@ package struct DeviceAuthorization: Sendable {
         interval = Int(LenientNumber.read(members["interval"], in: 1...300) ?? Self.defaultInterval)
     }
 
-    private static func address(_ text: String) -> WebAddress? {
-        WebAddress(text).flatMap { $0.isWeb && $0.isSecure ? $0 : nil }
+    private static func address(_ text: String) -> URI? {
+        URI(text).flatMap { $0.isWeb && $0.isSecure ? $0 : nil }
     }
 
     private static func malformed(_ name: String) -> CredentialError {

@@ -36,7 +36,7 @@ struct LenientReply {
         var pairs = text.split(separator: UInt8(ascii: "&"))
         if isCut { _ = pairs.popLast() }
         for pair in pairs {
-            for field in FormCoding.decode(String(decoding: pair, as: UTF8.self)) ?? [] {
+            for field in FormURLEncoding.decode(String(decoding: pair, as: UTF8.self)) ?? [] {
                 add(field.value, to: field.name)
             }
         }

@@ -14,7 +14,7 @@ package enum RedirectURI {
     /// Whether `received` came to the redirect `expected`: scheme and host in any case, path and port exactly, the
     /// query of `expected` first. For a loopback redirect the port is free (RFC 8252 §7.3), and `localhost`,
     /// `127.0.0.1` and `::1` are the same machine.
-    package static func matches(_ received: WebAddress, _ expected: WebAddress) -> Bool {
+    package static func matches(_ received: URI, _ expected: URI) -> Bool {
         guard received.scheme == expected.scheme else { return false }
         if expected.scheme == "http", expected.isLoopback {
             guard received.isLoopback else { return false }
@@ -30,7 +30,7 @@ package enum RedirectURI {
     }
 
     /// A browser asks for `/` where a web URL has no path.
-    private static func path(of address: WebAddress) -> String {
+    private static func path(of address: URI) -> String {
         address.isWeb && address.path.isEmpty ? "/" : address.path
     }
 }

@@ -76,9 +76,9 @@ struct RefusalReading {
     }
 
     /// The refusal.
-    func error(retryAfter: String?) -> ProviderError {
-        var error = ProviderError(
-            code: code ?? (isEmpty ? EndpointReply.noReason : EndpointReply.unknownReason),
+    func error(retryAfter: String?) -> OAuthError {
+        var error = OAuthError(
+            code: code ?? (isEmpty ? EndpointResponse.noReason : EndpointResponse.unknownReason),
             description: description == code ? nil : description, uri: uri, status: status, retryAfter: retryAfter)
         (error.suberror, error.numbers) = (suberror, numbers)
         return error

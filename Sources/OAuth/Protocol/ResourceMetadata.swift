@@ -23,8 +23,8 @@ package struct ResourceMetadata: Sendable {
     ///   - place: where the document is.
     /// - Throws: ``ErrorCode/validationFailed`` for another resource; ``ErrorCode/malformedReply`` without one;
     ///   ``ErrorCode/unsupported`` when it names no issuer or takes no token in a header field.
-    package init(_ document: JSONObject, for address: WebAddress, at place: WebAddress) throws(CredentialError) {
-        guard let resource = document["resource"]?.string, let named = WebAddress(resource) else {
+    package init(_ document: JSONObject, for address: URI, at place: URI) throws(CredentialError) {
+        guard let resource = document["resource"]?.string, let named = URI(resource) else {
             throw CredentialError(.malformedReply, "the metadata of \(address.origin) names no resource")
         }
         let own = Self.identifier(of: place)
@@ -35,7 +35,7 @@ package struct ResourceMetadata: Sendable {
         else {
             throw CredentialError(
                 .validationFailed,
-                "the metadata of \(address.origin) is for another resource, '\(ForeignText.shown(resource))'")
+                "the metadata of \(address.origin) is for another resource, '\(UntrustedText.shown(resource))'")
         }
         if let methods = document["bearer_methods_supported"]?.array, !methods.contains("header") {
             throw CredentialError(.unsupported, "\(address.origin) takes no token in a header field")
@@ -54,7 +54,7 @@ package struct ResourceMetadata: Sendable {
     private static let root = "/.well-known/oauth-protected-resource"
 
     /// The path of the resource whose metadata is at a well-known place; `nil` for another place.
-    private static func identifier(of place: WebAddress) -> String? {
+    private static func identifier(of place: URI) -> String? {
         guard place.path == root || place.path.hasPrefix(root + "/") else { return nil }
         return String(place.path.dropFirst(root.count))
     }
@@ -64,7 +64,7 @@ package struct ResourceMetadata: Sendable {
     }
 
     /// Returns the possible locations of a resource's metadata, in the order to try (RFC 9728 §3.1).
-    package static func locations(of address: WebAddress) -> [WebAddress] {
+    package static func locations(of address: URI) -> [URI] {
         var path = address.path
         while path.hasSuffix("/") { path.removeLast() }
         return [path, ""].reduce(into: []) { places, path in

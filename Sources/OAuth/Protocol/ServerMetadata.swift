@@ -6,9 +6,9 @@ public struct ServerMetadata: Sendable {
     /// The issuer; `nil` for a type with explicit endpoints only.
     public var issuer: String?
     /// The endpoints known.
-    public var endpoints: [AccountType.Endpoint: WebAddress]
+    public var endpoints: [AccountType.Endpoint: URI]
     /// The endpoints for clients that authenticate by certificate (RFC 8705 §5).
-    public var certificateEndpoints: [AccountType.Endpoint: WebAddress]
+    public var certificateEndpoints: [AccountType.Endpoint: URI]
     /// Algorithms an id token may be signed with: those the provider lists, without `none` and the symmetric ones;
     /// all supported ones when it lists nothing.
     public var signingAlgorithms: [SignatureAlgorithm]
@@ -35,7 +35,7 @@ public struct ServerMetadata: Sendable {
     private var unusableForCertificates: [AccountType.Endpoint: CredentialError] = [:]
 
     /// Makes the metadata of a provider about which nothing is known.
-    public init(issuer: String? = nil, endpoints: [AccountType.Endpoint: WebAddress] = [:]) {
+    public init(issuer: String? = nil, endpoints: [AccountType.Endpoint: URI] = [:]) {
         self.issuer = issuer
         self.endpoints = endpoints
         signingAlgorithms = SignatureAlgorithm.allCases
@@ -57,14 +57,14 @@ public struct ServerMetadata: Sendable {
     /// - Throws: ``ErrorCode/validationFailed`` for another issuer or a token endpoint that is not `https` (or
     ///   loopback); ``ErrorCode/malformedReply`` for one without issuer.
     public init(
-        _ document: JSONObject, from source: WebAddress? = nil, issuerRule: (String) throws(CredentialError) -> Void
+        _ document: JSONObject, from source: URI? = nil, issuerRule: (String) throws(CredentialError) -> Void
     ) throws(CredentialError) {
         guard let issuer = document["issuer"]?.string, !issuer.isEmpty, issuer.utf8.count <= 2_048 else {
             throw CredentialError(.malformedReply, "the provider's metadata names no issuer")
         }
         try issuerRule(issuer)
         self.init(issuer: issuer)
-        let source = source ?? WebAddress(issuer)
+        let source = source ?? URI(issuer)
         let author =
             source?.author == .user
             ? AddressAuthor.issuer(host: source?.host ?? "") : source?.author ?? .issuer(host: "")
@@ -96,7 +96,7 @@ public struct ServerMetadata: Sendable {
                 let isTemplate = issuer.contains("{") || expected.contains("{")
                 throw CredentialError(
                     .validationFailed,
-                    "the metadata of '\(expected)' is for another issuer, '\(ForeignText.shown(issuer))'",
+                    "the metadata of '\(expected)' is for another issuer, '\(UntrustedText.shown(issuer))'",
                     hint: isTemplate
                         ? "the issuer is a template for all tenants: replace the part in braces with the ID of your tenant"
                         : "write the issuer in the account type exactly as the provider does")
@@ -148,7 +148,7 @@ public struct ServerMetadata: Sendable {
     /// Whether two issuers are the same, the slash of a bare origin forgiven.
     public static func isSameIssuer(_ one: String, _ other: String) -> Bool {
         func withoutRootSlash(_ issuer: String) -> String {
-            guard issuer.hasSuffix("/"), let address = WebAddress(issuer), address.path == "/",
+            guard issuer.hasSuffix("/"), let address = URI(issuer), address.path == "/",
                 address.query == nil, address.fragment == nil
             else { return issuer }
             return String(issuer.dropLast())
@@ -159,7 +159,7 @@ public struct ServerMetadata: Sendable {
     /// Returns the possible locations of an issuer's metadata, in the order to try: OpenID Connect Discovery §4
     /// (appended to the path), RFC 8414 §3.1 (put before the path), and OpenID's document put there, too (RFC 8414
     /// §5).
-    public static func locations(of issuer: WebAddress) -> [WebAddress] {
+    public static func locations(of issuer: URI) -> [URI] {
         var path = issuer.path
         while path.hasSuffix("/") { path.removeLast() }
         return [
@@ -215,7 +215,7 @@ public struct ServerMetadata: Sendable {
     /// The endpoint; `nil` when the provider has none.
     ///
     /// - Throws: ``ErrorCode/validationFailed`` when it names one that cannot be used.
-    public func usable(_ endpoint: AccountType.Endpoint) throws(CredentialError) -> WebAddress? {
+    public func usable(_ endpoint: AccountType.Endpoint) throws(CredentialError) -> URI? {
         if let address = endpoints[endpoint] { return address }
         if let fault = unusable[endpoint] { throw fault }
         return nil
@@ -225,7 +225,7 @@ public struct ServerMetadata: Sendable {
     ///
     /// - Throws: ``ErrorCode/unsupported`` when the provider has none; ``ErrorCode/validationFailed`` when it names one
     ///   that cannot be used.
-    public func required(_ endpoint: AccountType.Endpoint) throws(CredentialError) -> WebAddress {
+    public func required(_ endpoint: AccountType.Endpoint) throws(CredentialError) -> URI {
         guard let address = try usable(endpoint) else {
             throw CredentialError(
                 .unsupported, "the provider has no \(endpoint.rawValue)",
@@ -236,8 +236,8 @@ public struct ServerMetadata: Sendable {
 
     private static func addresses(
         in document: JSONObject, _ author: AddressAuthor
-    ) -> (usable: [AccountType.Endpoint: WebAddress], unusable: [AccountType.Endpoint: CredentialError]) {
-        var usable: [AccountType.Endpoint: WebAddress] = [:]
+    ) -> (usable: [AccountType.Endpoint: URI], unusable: [AccountType.Endpoint: CredentialError]) {
+        var usable: [AccountType.Endpoint: URI] = [:]
         var unusable: [AccountType.Endpoint: CredentialError] = [:]
         for endpoint in AccountType.Endpoint.allCases {
             do throws(CredentialError) {
@@ -252,9 +252,9 @@ public struct ServerMetadata: Sendable {
     /// The address of a member, named by `author`.
     private static func address(
         _ name: String, in document: JSONObject, _ author: AddressAuthor
-    ) throws(CredentialError) -> WebAddress? {
+    ) throws(CredentialError) -> URI? {
         guard let value = document[name], value != .null else { return nil }
-        guard let text = value.string, let address = WebAddress(text)?.named(by: author), address.isWeb,
+        guard let text = value.string, let address = URI(text)?.named(by: author), address.isWeb,
             address.isSecure,
             address.fragment == nil
         else {
@@ -270,5 +270,5 @@ public struct ServerMetadata: Sendable {
         return address
     }
 
-    private static func shown(_ value: JSONValue) -> String { ForeignText.shown(value.string ?? value.text()) }
+    private static func shown(_ value: JSONValue) -> String { UntrustedText.shown(value.string ?? value.text()) }
 }

@@ -11,7 +11,7 @@ package struct TokenRequest: Sendable {
     package var resource: String?
     /// `audience`.
     package var audience: String?
-    /// The parameters that the type or the adapter adds; names checked by ``ReservedNames``.
+    /// The parameters that the type or the adapter adds; names checked by ``ReservedParameters``.
     package var extra: [String: String]
 
     /// Makes a request.
@@ -44,7 +44,7 @@ package struct TokenRequest: Sendable {
         case tokenExchange(subjectToken: Secret, subjectTokenType: String)
 
         /// The grant's own fields, `grant_type` first.
-        fileprivate var fields: [FormCoding.Field] {
+        fileprivate var fields: [FormURLEncoding.Field] {
             switch self {
             case .authorizationCode(let code, let redirectURI, let verifier):
                 [
@@ -77,7 +77,7 @@ package struct TokenRequest: Sendable {
     }
 
     /// The fields of the body, those of the client's authentication left out.
-    package var fields: [FormCoding.Field] {
+    package var fields: [FormURLEncoding.Field] {
         var fields = grant.fields
         func add(_ name: String, _ value: String?) {
             if let value, !value.isEmpty { fields.append((name, value)) }

@@ -4,7 +4,7 @@ package import CredentialCore
 /// few, or the address of its metadata. A definition gets the issuer as the provider spells it.
 package struct IssuerDiscovery: Sendable {
     private let context: AdapterContext
-    private let source = MetadataSource()
+    private let source = MetadataFetcher()
 
     /// Makes it for a machine.
     package init(in context: AdapterContext) { self.context = context }
@@ -16,7 +16,7 @@ package struct IssuerDiscovery: Sendable {
 
     /// The issuer that an address is about: that of the document for the address of a metadata document, else the address itself.
     package static func issuer(of text: String) -> String {
-        guard let address = WebAddress(text), address.query == nil, address.fragment == nil else { return text }
+        guard let address = URI(text), address.query == nil, address.fragment == nil else { return text }
         for document in documents {
             if address.path.hasSuffix(document) {
                 return address.origin + String(address.path.dropLast(document.count))
@@ -38,23 +38,24 @@ package struct IssuerDiscovery: Sendable {
     /// - Parameters:
     ///   - text: the issuer, or the address of its metadata.
     ///   - needs: endpoints that are wanted.
-    /// - Throws: ``ErrorCode/usage`` for what is no URL of a server; as ``MetadataSource/metadata(of:_:needs:spelling:in:)``.
+    /// - Throws: ``ErrorCode/usage`` for what is no URL of a server; as ``MetadataFetcher/metadata(of:_:needs:spelling:in:)``.
     package func server(
         _ text: String, needs: [AccountType.Endpoint] = []
     ) throws(CredentialError) -> ServerMetadata {
         let issuer = Self.issuer(of: text)
-        guard let address = WebAddress(issuer), address.isWeb, address.isSecure, address.query == nil,
+        guard let address = URI(issuer), address.isWeb, address.isSecure, address.query == nil,
             address.fragment == nil
         else {
             throw CredentialError(
-                .usage, "'\(ForeignText.shown(issuer, limit: 200))' is not the https URL of an issuer")
+                .usage, "'\(UntrustedText.shown(issuer, limit: 200))' is not the https URL of an issuer")
         }
         return try source.metadata(of: issuer, address, needs: needs, spelling: .ofUser, in: context)
     }
 
     /// Says that a definition gets another spelling than the user gave; `nil` if it gets the same.
-    package static func correction(of given: String, to issuer: String) -> Message? {
+    package static func correction(of given: String, to issuer: String) -> LocalizedMessage? {
         if given == issuer { return nil }
-        return "the issuer is \(ForeignText.shown(issuer, limit: 200)), not \(ForeignText.shown(given, limit: 200))"
+        return
+            "the issuer is \(UntrustedText.shown(issuer, limit: 200)), not \(UntrustedText.shown(given, limit: 200))"
     }
 }

@@ -2,10 +2,10 @@ package import CredentialCore
 
 /// The account types of `login URL`: found by issuer and client, or defined from what the issuer tells of itself.
 package struct IssuerTypes: Sendable {
-    private let desk: DefinitionDesk
+    private let desk: DefinitionContext
 
     /// Looks types up and defines them with what a desk has.
-    package init(_ desk: DefinitionDesk) { self.desk = desk }
+    package init(_ desk: DefinitionContext) { self.desk = desk }
 
     /// The client that a sign-in is to use.
     package enum Client: Sendable {
@@ -36,10 +36,10 @@ package struct IssuerTypes: Sendable {
             switch client {
             case .any: return type
             case .id(let id): return type.clientID == id ? type : nil
-            case .registered: return ClientRegistrar.isOwn(type) ? type : nil
+            case .registered: return ClientRegistrationService.isOwn(type) ? type : nil
             }
         }
-        if let name, try desk.catalog.isDefined(Name.checked(name, kind: .accountType)) {
+        if let name, try desk.catalog.isDefined(Identifier.checked(name, kind: .accountType)) {
             guard let type = types.first(where: { $0.name == name }) else {
                 throw CredentialError(
                     .usage, "account type '\(name)' is for another issuer or client",
@@ -68,21 +68,21 @@ package struct IssuerTypes: Sendable {
         let chosen = if let name { name } else { try freeName(Self.name(of: issuer)) }
         var type = AccountType(name: chosen, adapter: "oauth2", clientID: "unregistered")
         type.issuer = issuer
-        type.scope = scope.isEmpty ? ClientRegistrar.usualScope(at: server) : scope
+        type.scope = scope.isEmpty ? ClientRegistrationService.usualScope(at: server) : scope
         if let group = desk.group { type.keychainGroup = group }
         let document = server.takesClientDocuments ? desk.accounts.configuration.clientMetadataURL : nil
         let path: String
         switch (client, document) {
         case (.registered, _):
             tell(url, issuer)
-            path = try ClientRegistrar(desk).define(type, at: server, force: false)
+            path = try ClientRegistrationService(desk).define(type, at: server, force: false)
             type = try desk.type(named: type.name)
         case (.id(let id), _), (.any, let id?):
-            if id.contains("://"), let problem = ClientDocument.problem(of: id) {
-                throw CredentialError(.usage, "--client-id '\(ForeignText.shown(id))' \(problem)")
+            if id.contains("://"), let problem = ClientIDMetadataDocument.problem(of: id) {
+                throw CredentialError(.usage, "--client-id '\(UntrustedText.shown(id))' \(problem)")
             }
             type.clientID = id
-            try ResourceTypes(desk).describeClient(of: &type, at: server)
+            try ResourceTypeDiscovery(desk).describeClient(of: &type, at: server)
             try desk.check(type)
             tell(url, issuer)
             path = try desk.put(type, force: false, by: .user)
@@ -100,7 +100,7 @@ package struct IssuerTypes: Sendable {
         at issuer: String, _ server: ServerMetadata, _ command: String
     ) -> CredentialError {
         CredentialError(
-            .usage, "--client-id is missing, and no account type is defined for \(ForeignText.shown(issuer))",
+            .usage, "--client-id is missing, and no account type is defined for \(UntrustedText.shown(issuer))",
             hint: server.endpoints[.registration] == nil
                 ? "register a client at the provider, and name it with --client-id"
                 : "this provider registers clients: \(command)")
@@ -116,7 +116,7 @@ package struct IssuerTypes: Sendable {
 
     /// The name of a type for an issuer: its host, with the port if it has one.
     package static func name(of issuer: String) -> String {
-        guard let address = WebAddress(issuer) else { return "issuer" }
-        return Name.near(address.host + (address.port.map { "-\($0)" } ?? "")) ?? "issuer"
+        guard let address = URI(issuer) else { return "issuer" }
+        return Identifier.near(address.host + (address.port.map { "-\($0)" } ?? "")) ?? "issuer"
     }
 }

@@ -5,7 +5,7 @@ package import CredentialCore
 ///
 /// Nothing is refused because of its answer. Servers answer a request that is no browser's with 401, 403 or a page.
 package struct AuthorizationProbe: Sendable {
-    private let address: WebAddress
+    private let address: URI
     private let context: AdapterContext
 
     /// How long the endpoint is given, in seconds.
@@ -23,10 +23,10 @@ package struct AuthorizationProbe: Sendable {
     ///   which can be used once; for `prompt=none`, whose answer is a redirect in any case; for a redirect URI that is
     ///   not on this machine; and for a plugin, whose parameters nobody knows.
     package init?(
-        _ page: WebAddress, of adapter: any CredentialAdapter, redirectURI: String, in context: AdapterContext
+        _ page: URI, of adapter: any CredentialAdapter, redirectURI: String, in context: AdapterContext
     ) {
-        guard adapter.sendsThroughContext, WebAddress(redirectURI).map(ListeningPlace.isLoopback) == true,
-            let fields = FormCoding.decode(page.query ?? "")
+        guard adapter.sendsThroughContext, URI(redirectURI).map(LoopbackRedirect.isLoopback) == true,
+            let fields = FormURLEncoding.decode(page.query ?? "")
         else { return nil }
         let names = fields.map(\.name)
         guard !names.contains("request_uri"), !names.contains("request"),
@@ -37,7 +37,7 @@ package struct AuthorizationProbe: Sendable {
             // A challenge is the digest of something unpredictable: nobody has the verifier of this one.
             own.contains(field.name) ? (field.name, context.random.urlSafeToken()) : field
         }
-        address = page.replacing(path: page.path, query: FormCoding.encode(asked))
+        address = page.replacing(path: page.path, query: FormURLEncoding.encode(asked))
         self.context = context
     }
 

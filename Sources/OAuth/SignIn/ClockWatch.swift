@@ -13,8 +13,8 @@ package final class ClockWatch: Sendable {
     package init() {}
 
     /// Notes what a response says.
-    package func note(_ response: HTTPResponse, from origin: String, now: Instant) {
-        guard let date = response.value(of: "date").flatMap(Instant.init(httpDate:)) else { return }
+    package func note(_ response: HTTPResponse, from origin: String, now: Timestamp) {
+        guard let date = response.value(of: "date").flatMap(Timestamp.init(httpDate:)) else { return }
         // A response that a cache has kept is as old as it says (RFC 9111 §5.1).
         let age = response.value(of: "age").flatMap { Int64($0) } ?? 0
         guard (0...86_400).contains(age) else { return }
@@ -26,18 +26,18 @@ package final class ClockWatch: Sendable {
     }
 
     /// The warning: which clock is probably wrong, and by how much; `nil` while all clocks agree with this machine's.
-    package var warning: Message? { finding?.message }
+    package var warning: LocalizedMessage? { finding?.message }
 
     /// The same, with whether it is this machine's clock.
     ///
     /// Two servers that agree against this machine's clock, or one alone, have it wrong; one server that another one and
     /// this machine agree against is wrong itself.
-    package var finding: (message: Message, isOwn: Bool)? {
+    package var finding: (message: LocalizedMessage, isOwn: Bool)? {
         let heard = heard.withLock { $0 }
         guard let (origin, ahead) = heard.last(where: { abs($0.ahead) > Self.tolerance }) else { return nil }
         let isAgainstOthers = heard.contains { abs($0.ahead) <= Self.tolerance }
-        let span = TimeSpan.approximate(abs(ahead))
-        let message: Message =
+        let span = DurationText.approximate(abs(ahead))
+        let message: LocalizedMessage =
             switch (isAgainstOthers, ahead > 0) {
             case (false, true): "this machine's clock is probably wrong: it is \(span) ahead of that of \(origin)"
             case (false, false): "this machine's clock is probably wrong: it is \(span) behind that of \(origin)"

@@ -12,10 +12,10 @@ package struct PendingSignIn: Sendable {
     /// The state that the adapter gets back.
     package var pending: JSONObject
     /// When it began.
-    package var createdAt: Instant
+    package var createdAt: Timestamp
 
     /// Makes one.
-    package init(plan: SignInPlan, pending: JSONObject, createdAt: Instant) {
+    package init(plan: SignInPlan, pending: JSONObject, createdAt: Timestamp) {
         self.plan = plan
         self.pending = pending
         self.createdAt = createdAt
@@ -72,7 +72,7 @@ package struct PendingSignIns: Sendable {
     ) throws(CredentialError) -> (PendingSignIn, StoreKind) {
         var failure: CredentialError?
         let type = (try? machine.catalog.entries())?.first?.name
-        let hint: Message? = type.map { "begin again: \(LoginCommandLine(type: $0)) --print-url" }
+        let hint: LocalizedMessage? = type.map { "begin again: \(LoginHint(type: $0)) --print-url" }
         for kind in StoreKind.allCases.sorted(by: { $0 == wished && $1 != wished }) {
             if let wished, kind != wished, kind == .secretService, try !isMarked(state: state) { continue }
             do throws(CredentialError) {
@@ -131,8 +131,8 @@ package struct PendingSignIns: Sendable {
         _ answer: String, _ signIn: PendingSignIn, _ context: AdapterContext
     ) throws(CredentialError) {
         let request = signIn.plan.request
-        if let address = WebAddress(answer) {
-            guard let expected = WebAddress(request.redirectURI), RedirectURI.matches(address, expected) else {
+        if let address = URI(answer) {
+            guard let expected = URI(request.redirectURI), RedirectURI.matches(address, expected) else {
                 throw CredentialError(
                     .validationFailed, "this address is not for the redirect URI of the sign-in",
                     hint: "give the whole address that the browser ended at; the sign-in still waits for it")
@@ -156,7 +156,7 @@ package struct PendingSignIns: Sendable {
             guard let bytes = try store.read(item), let object = try? JSONValue.parse(bytes).object,
                 let created = object["created_at"]?.integer
             else { continue }
-            if machine.clock.now.seconds(since: Instant(epochSeconds: created)) > PendingSignIn.lifetime {
+            if machine.clock.now.seconds(since: Timestamp(epochSeconds: created)) > PendingSignIn.lifetime {
                 try remove(item, from: store)
             }
         }
@@ -215,8 +215,8 @@ extension PendingSignIn {
             let definition = object["definition"]?.object
         else { throw Self.unreadable }
         // Without the person that it is for anybody's would do.
-        let person = try object["person"].map { (value) throws(CredentialError) -> ExpectedPerson in
-            guard let person = value.object.flatMap(ExpectedPerson.init) else { throw Self.unreadable }
+        let person = try object["person"].map { (value) throws(CredentialError) -> ExpectedIdentity in
+            guard let person = value.object.flatMap(ExpectedIdentity.init) else { throw Self.unreadable }
             return person
         }
         let defined = try AccountType(
@@ -234,12 +234,13 @@ extension PendingSignIn {
             plan: SignInPlan(
                 adapter: try machine.adapters.adapter(of: defined), request: request,
                 group: try KeychainGroup(group),
-                store: StoreChoice(kind: store, reason: object["store_reason"].flatMap(Message.init(json:))),
+                store: StoreChoice(
+                    kind: store, reason: object["store_reason"].flatMap(LocalizedMessage.init(json:))),
                 person: person, parameters: parameters,
                 forceNew: object["force_new"] == true, wantsAnother: object["wants_another"] == true,
                 replaces: object["replaces"] == true,
                 isLoginHintGiven: object["login_hint_given"] == true),
-            pending: pending, createdAt: Instant(epochSeconds: createdAt))
+            pending: pending, createdAt: Timestamp(epochSeconds: createdAt))
     }
 }
 

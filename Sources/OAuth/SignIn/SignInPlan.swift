@@ -12,7 +12,7 @@ package struct SignInPlan: Sendable {
     /// The store of a new account.
     package let store: StoreChoice
     /// The user who has to sign in; `nil` if any user may.
-    package let person: ExpectedPerson?
+    package let person: ExpectedIdentity?
     /// The extra parameters of this sign-in alone, which ``request`` has in its type.
     package let parameters: [String: String]
     /// Whether it makes a new account even for a known person.
@@ -29,7 +29,7 @@ package struct SignInPlan: Sendable {
     /// Makes a plan.
     package init(
         adapter: any CredentialAdapter, request: SignInRequest, group: KeychainGroup, store: StoreChoice,
-        person: ExpectedPerson?, parameters: [String: String], forceNew: Bool, wantsAnother: Bool = false,
+        person: ExpectedIdentity?, parameters: [String: String], forceNew: Bool, wantsAnother: Bool = false,
         replaces: Bool = false, isFlowOpen: Bool = false, isLoginHintGiven: Bool = false
     ) {
         self.adapter = adapter
@@ -47,16 +47,16 @@ package struct SignInPlan: Sendable {
 
     /// The command that begins this sign-in again, with all that it was asked for: one of another flow, or for another person,
     /// would fail or do something else.
-    package var command: LoginCommandLine { command(prompt: request.prompt) }
+    package var command: LoginHint { command(prompt: request.prompt) }
 
     /// The command that begins this sign-in again after somebody else came back from the browser, whose session would bring
     /// the same person once more.
-    package var commandForAnother: LoginCommandLine {
+    package var commandForAnother: LoginHint {
         command(prompt: request.flow == .code ? "login" : request.prompt)
     }
 
-    private func command(prompt: String?) -> LoginCommandLine {
-        var command = LoginCommandLine(
+    private func command(prompt: String?) -> LoginHint {
+        var command = LoginHint(
             type: request.type.name,
             policy: request.policy == (try? adapter.policy(nil, of: request.type)) ? "" : request.policy,
             scope: request.scope == request.type.scope ? [] : request.scope,
@@ -66,11 +66,11 @@ package struct SignInPlan: Sendable {
             if person.type == command.type { command.type = nil }
         }
         let words = options(prompt: prompt)
-        command.more = words.isEmpty ? nil : ShellQuote.line(words)
+        command.more = words.isEmpty ? nil : ShellQuoting.line(words)
         return command
     }
 
-    /// The options of this sign-in that ``LoginCommandLine`` has no place of its own for.
+    /// The options of this sign-in that ``LoginHint`` has no place of its own for.
     private func options(prompt: String?) -> [String] {
         var words: [String] = []
         if request.flow != request.type.signInFlow { words += ["--flow", request.flow.rawValue] }
@@ -96,7 +96,7 @@ package struct SignInPlan: Sendable {
     package static func knownUser(
         for request: SignInRequest, _ adapter: any CredentialAdapter, among index: AccountIndex
     ) throws(CredentialError) -> String? {
-        let registration = Registration(
+        let registration = ClientIdentity(
             provider: try adapter.provider(of: request.type), clientID: request.type.clientID)
         let isKnown = index.count(of: registration, atMost: 1) > 0
         let isPolicyRun = try request.policy != adapter.policy(nil, of: request.type)
@@ -137,7 +137,7 @@ package struct SignInPlan: Sendable {
         guard let account, type.adapter == "oauth2" else { return type.scope }
         // A token set that cannot be read says nothing; another step finds out whether the store opens.
         let set = try? services.repository.read(account, in: group, isLocked: false)
-        guard let state = set?.grants[policy]?.adapterState, let asked = GrantState.requestedScope(in: state),
+        guard let state = set?.grants[policy]?.adapterState, let asked = GrantMetadata.requestedScope(in: state),
             Set(type.scope).isSubset(of: asked)
         else { return type.scope }
         return asked
@@ -153,7 +153,7 @@ package struct SignInPlan: Sendable {
     ) throws(CredentialError) -> SignInService.Outcome {
         try services.signIn.keep(
             result, of: request.type,
-            registration: Registration(
+            registration: ClientIdentity(
                 provider: try adapter.provider(of: request.type), clientID: request.type.clientID),
             policy: request.policy, in: group, store: store.kind, forceNew: forceNew,
             replaces: replaces, for: person, again: commandForAnother)
@@ -164,12 +164,12 @@ package struct SignInPlan: Sendable {
     /// - Returns: what the user should know: why one was not revoked.
     package func revokeReplaced(
         _ outcome: SignInService.Outcome, by services: AccountServices
-    ) -> [Message] {
+    ) -> [LocalizedMessage] {
         guard replaces else { return [] }
         return outcome.removed.compactMap { grant in
             do throws(CredentialError) {
                 try adapter.revoke(
-                    RevocableGrant(grant: grant.toSend, accessTokens: []), of: request.type,
+                    RevocationRequest(grant: grant.toSend, accessTokens: []), of: request.type,
                     in: services.adapterContext(of: request.type))
                 return nil
             } catch {
@@ -179,13 +179,13 @@ package struct SignInPlan: Sendable {
     }
 
     /// Returns the title that a browser shows for a sign-in that is kept.
-    package func title(of outcome: SignInService.Outcome) -> Message {
-        let name = ForeignText.shown(outcome.account.username ?? outcome.account.shownName)
+    package func title(of outcome: SignInService.Outcome) -> LocalizedMessage {
+        let name = UntrustedText.shown(outcome.account.username ?? outcome.account.shownName)
         return "credmgr: \(name) is signed in to \(request.type.name)"
     }
 
     /// The title that a browser shows for a failed sign-in.
-    package var failureTitle: Message { "credmgr: not signed in to \(request.type.name)" }
+    package var failureTitle: LocalizedMessage { "credmgr: not signed in to \(request.type.name)" }
 
     /// Tells every process of the group that the sign-in failed.
     package func tell(_ error: CredentialError, on machine: MachinePorts) {

@@ -7,7 +7,7 @@ package struct SystemBrowser: Sendable {
     /// How long a browser is given to read a page, in seconds.
     private static let reading = 10
 
-    private let programs: any BrowserPrograms
+    private let programs: any BrowserLauncher
     private let named: String?
     private let translations: any Translations
 
@@ -17,7 +17,7 @@ package struct SystemBrowser: Sendable {
     ///   - configured: what `config.json` names.
     ///   - translations: the language of the pages.
     package init(
-        _ programs: any BrowserPrograms, environment: [String: String], configured: String?,
+        _ programs: any BrowserLauncher, environment: [String: String], configured: String?,
         translations: any Translations
     ) {
         self.translations = translations
@@ -33,7 +33,7 @@ package struct SystemBrowser: Sendable {
     ///
     /// - Returns: the file, to be removed when the sign-in is over.
     /// - Throws: ``ErrorCode/inputOutput`` where the browser does not start.
-    package func open(_ address: WebAddress) throws(CredentialError) -> (any PrivateFile)? {
+    package func open(_ address: URI) throws(CredentialError) -> (any PrivateFile)? {
         if let named {
             try programs.launch(Self.words(of: named, opening: address.description))
             return nil
@@ -53,7 +53,7 @@ package struct SystemBrowser: Sendable {
     /// to read it.
     ///
     /// - Throws: as ``open(_:)``.
-    package func show(title: Message, text: Message) throws(CredentialError) {
+    package func show(title: LocalizedMessage, text: LocalizedMessage) throws(CredentialError) {
         let file = try programs.runtimeFile("outcome-", suffix: ".html")
         let content = """
             <h1>\(shown(title))</h1>
@@ -70,13 +70,13 @@ package struct SystemBrowser: Sendable {
 
     /// A page that goes on to an address at once.
     private func page(leadingTo address: String) -> String {
-        let address = ForeignText.markup(address)
+        let address = UntrustedText.markup(address)
         return page(
             titled: "credmgr: sign-in", head: "<meta http-equiv=\"refresh\" content=\"0; url=\(address)\">",
             "<p><a href=\"\(address)\">\(shown("Go on to the sign-in"))</a></p>")
     }
 
-    private func page(titled title: Message, head: String = "", _ content: String) -> String {
+    private func page(titled title: LocalizedMessage, head: String = "", _ content: String) -> String {
         """
         <!DOCTYPE html>
         <html lang="\(shown(.languageOfPages))">
@@ -95,8 +95,8 @@ package struct SystemBrowser: Sendable {
     }
 
     /// A message, as markup.
-    private func shown(_ message: Message) -> String {
-        ForeignText.markup(ForeignText.shown(message.text(in: translations), limit: 500))
+    private func shown(_ message: LocalizedMessage) -> String {
+        UntrustedText.markup(UntrustedText.shown(message.text(in: translations), limit: 500))
     }
 
     // MARK: Words

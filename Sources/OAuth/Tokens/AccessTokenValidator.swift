@@ -12,10 +12,10 @@ package struct AccessTokenValidator: Sendable {
     /// The audience that it was requested for: a resource or an audience; `nil` if none was named, and any will do.
     package var audience: String?
     /// The time now.
-    package var now: Instant
+    package var now: Timestamp
 
     /// Makes a validator.
-    package init(issuer: String, clientID: String, audience: String?, now: Instant) {
+    package init(issuer: String, clientID: String, audience: String?, now: Timestamp) {
         self.issuer = issuer
         self.clientID = clientID
         self.audience = audience
@@ -42,13 +42,13 @@ package struct AccessTokenValidator: Sendable {
         _ text: String, cryptography: any Cryptography,
         keys: (SignatureAlgorithm, String?) throws(CredentialError) -> [JSONObject]
     ) throws(CredentialError) -> JSONObject {
-        try checkType(CompactToken(text, .accessToken).header)
-        let check = SignedTokenCheck(
+        try checkType(CompactJWT(text, .accessToken).header)
+        let check = JWTVerifier(
             of: .accessToken, issuer: issuer, algorithms: SignatureAlgorithm.allCases, now: now)
         let claims = try check.validate(text, cryptography: cryptography, keys: keys).claims
         let named = try claims.audience(of: .accessToken)
         if let audience, !named.contains(where: { ConstantTime.equal($0, audience) }) {
-            throw refused("it is for another audience than '\(ForeignText.shown(audience))'")
+            throw refused("it is for another audience than '\(UntrustedText.shown(audience))'")
         }
         for name in ["sub", "jti", "client_id"] where try claims.text(name, of: .accessToken)?.isEmpty ?? true {
             throw refused("it has no \(name)")
@@ -62,10 +62,10 @@ package struct AccessTokenValidator: Sendable {
     private func checkType(_ header: JSONObject) throws(CredentialError) {
         let type = try header.text("typ", of: .accessToken)
         guard ["at+jwt", "application/at+jwt"].contains(type?.lowercased()) else {
-            let shown = type.map { "'\(ForeignText.shown($0, limit: 40))'" } ?? "not given"
+            let shown = type.map { "'\(UntrustedText.shown($0, limit: 40))'" } ?? "not given"
             throw refused("its type is \(shown), not at+jwt (RFC 9068)")
         }
     }
 
-    private func refused(_ reason: Message) -> CredentialError { CompactToken.refused(reason, .accessToken) }
+    private func refused(_ reason: LocalizedMessage) -> CredentialError { CompactJWT.refused(reason, .accessToken) }
 }

@@ -103,7 +103,7 @@ final class AssertionAudience: Sendable {
 
     /// Whether a request is worth repeating for the token endpoint, which it is from now on: an assertion for the issuer
     /// was refused, and both are of one origin.
-    func mayBeEndpoint(after response: HTTPResponse, of issuer: String, at place: WebAddress?) -> Bool {
+    func mayBeEndpoint(after response: HTTPResponse, of issuer: String, at place: URI?) -> Bool {
         guard !isEndpoint, Self.mayBeEndpoint(of: issuer, place), Self.isRefused(response) else {
             return false
         }
@@ -112,8 +112,8 @@ final class AssertionAudience: Sendable {
     }
 
     /// Whether the token endpoint may be the audience: it is of the issuer's origin.
-    static func mayBeEndpoint(of issuer: String?, _ place: WebAddress?) -> Bool {
-        guard let place, let issuer = issuer.flatMap(WebAddress.init) else { return false }
+    static func mayBeEndpoint(of issuer: String?, _ place: URI?) -> Bool {
+        guard let place, let issuer = issuer.flatMap(URI.init) else { return false }
         return issuer.origin == place.origin
     }
 

@@ -10,10 +10,10 @@ public struct IDTokenClaims: Sendable {
     /// The subject.
     public let subject: String
     /// When the token ends.
-    public let expiresAt: Instant
+    public let expiresAt: Timestamp
 
     /// Takes claims whose validity the caller has established.
-    init(members: JSONObject, issuer: String, subject: String, expiresAt: Instant) {
+    init(members: JSONObject, issuer: String, subject: String, expiresAt: Timestamp) {
         self.members = members
         self.issuer = issuer
         self.subject = subject
@@ -27,22 +27,22 @@ public struct IDTokenClaims: Sendable {
 }
 
 /// The facts that are read from an ID token that was validated when it was stored.
-package struct IDTokenFacts: Sendable {
+package struct StoredIDToken: Sendable {
     /// When it ends.
-    package let expiresAt: Instant
+    package let expiresAt: Timestamp
     /// When it was issued, where it tells.
-    package let issuedAt: Instant?
+    package let issuedAt: Timestamp?
 
     /// Reads a token.
     package init(_ token: Secret) throws(CredentialError) {
-        let claims = try CompactToken(token.reveal()).claims
-        expiresAt = Instant(epochSeconds: claims["exp"]?.integer ?? 0)
-        issuedAt = claims["iat"]?.integer.map(Instant.init(epochSeconds:))
+        let claims = try CompactJWT(token.reveal()).claims
+        expiresAt = Timestamp(epochSeconds: claims["exp"]?.integer ?? 0)
+        issuedAt = claims["iat"]?.integer.map(Timestamp.init(epochSeconds:))
     }
 
     /// Whether it may be given out at `now`: as an access token, by its own life. One that does not tell when it was issued was
     /// issued now.
-    func isFresh(by freshness: Freshness, now: Instant) -> Bool {
+    func isFresh(by freshness: Freshness, now: Timestamp) -> Bool {
         let left = expiresAt.seconds(since: now)
         return left >= freshness.margin(lifetime: issuedAt.map { expiresAt.seconds(since: $0) } ?? left)
     }
@@ -54,11 +54,11 @@ extension TokenService {
     ///
     /// - Throws: as ``token(_:)``; ``ErrorCode/signInRequired`` where a refresh brings no new one.
     package func tokenWithIDToken(
-        _ request: Request, now: Instant
+        _ request: Request, now: Timestamp
     ) throws(CredentialError) -> Answer {
         var answer = try token(request)
         guard let idToken = answer.idToken else { return answer }
-        let facts = try IDTokenFacts(idToken), hasEnded = facts.expiresAt <= now
+        let facts = try StoredIDToken(idToken), hasEnded = facts.expiresAt <= now
         if facts.isFresh(by: request.freshness, now: now) { return answer }
         // It was tried just now.
         if !hasEnded, answer.refreshed || answer.failure != nil { return answer }
@@ -68,13 +68,13 @@ extension TokenService {
         let renewed: Answer
         do throws(CredentialError) { renewed = try token(again) } catch {
             // An id token that lives on is given in the place of an error, as an access token is.
-            guard !hasEnded, request.mayGiveOld(because: error) else { throw error }
+            guard !hasEnded, request.allowsStaleToken(because: error) else { throw error }
             let left = facts.expiresAt.seconds(since: now)
             answer.warnings.append("this id token ends in \(left) s; it could not be refreshed: \(error)")
             answer.failure = error
             return answer
         }
-        guard let idToken = renewed.idToken, try IDTokenFacts(idToken).expiresAt > now else {
+        guard let idToken = renewed.idToken, try StoredIDToken(idToken).expiresAt > now else {
             throw request.signInRequired("its id token has ended, and a refresh gives no new one")
         }
         return renewed

@@ -13,7 +13,7 @@ package struct IDTokenValidator: Sendable {
     /// The algorithms allowed.
     package var algorithms: [SignatureAlgorithm]
     /// The time now.
-    package var now: Instant
+    package var now: Timestamp
     /// The nonce sent; `nil` where none was (refresh).
     package var nonce: String?
     /// The access token that came with it, for `at_hash`.
@@ -26,13 +26,13 @@ package struct IDTokenValidator: Sendable {
     package var maximumAge: Int64?
 
     /// How the person had to authenticate, where the sign-in asked for that.
-    package var authentication = AuthenticationDemand()
+    package var authentication = AuthenticationRequirements()
 
     /// How far two clocks may differ, in seconds.
-    package static let leeway: Int64 = SignedTokenCheck.leeway
+    package static let leeway: Int64 = JWTVerifier.leeway
 
     /// Makes a validator with the checks that every token must pass.
-    package init(issuer: String, clientID: String, algorithms: [SignatureAlgorithm], now: Instant) {
+    package init(issuer: String, clientID: String, algorithms: [SignatureAlgorithm], now: Timestamp) {
         self.issuer = issuer
         self.clientID = clientID
         self.algorithms = algorithms
@@ -50,7 +50,7 @@ package struct IDTokenValidator: Sendable {
         _ text: String, cryptography: any Cryptography,
         keys: (SignatureAlgorithm, String?) throws(CredentialError) -> [JSONObject]
     ) throws(CredentialError) -> IDTokenClaims {
-        let check = SignedTokenCheck(of: .idToken, issuer: issuer, algorithms: algorithms, now: now)
+        let check = JWTVerifier(of: .idToken, issuer: issuer, algorithms: algorithms, now: now)
         let token = try check.validate(text, cryptography: cryptography, keys: keys)
         let (claims, algorithm) = (token.claims, token.algorithm)
         try checkKind(token.header, claims)
@@ -58,22 +58,22 @@ package struct IDTokenValidator: Sendable {
         if let maximumAge {
             guard let signedIn = try time("auth_time", of: claims),
                 now.seconds(since: signedIn) <= maximumAge.addingReportingOverflow(Self.leeway).partialValue
-            else { throw CompactToken.refused("the person signed in too long ago") }
+            else { throw CompactJWT.refused("the person signed in too long ago") }
         }
         try authentication.check(claims)
         if let nonce {
             guard let received = try string("nonce", of: claims) else {
-                throw CompactToken.refused("it has no nonce, and this sign-in sent one")
+                throw CompactJWT.refused("it has no nonce, and this sign-in sent one")
             }
             guard ConstantTime.equal(received, nonce) else {
-                throw CompactToken.refused("its nonce is not that of this sign-in")
+                throw CompactJWT.refused("its nonce is not that of this sign-in")
             }
         }
         guard let subject = try string("sub", of: claims), !subject.isEmpty, subject.utf8.count <= 255 else {
-            throw CompactToken.refused("it names no subject")
+            throw CompactJWT.refused("it names no subject")
         }
         if let expected = self.subject, !ConstantTime.equal(subject, expected) {
-            throw CompactToken.refused("it is for another subject than before")
+            throw CompactJWT.refused("it is for another subject than before")
         }
         try checkHash("at_hash", of: accessToken, claims, algorithm, cryptography)
         try checkHash("c_hash", of: code, claims, algorithm, cryptography)
@@ -84,19 +84,19 @@ package struct IDTokenValidator: Sendable {
     /// (RFC 8725 §3.11, RFC 8417 §2.2, OpenID Connect Back-Channel Logout §2.4). An ID token has the type `JWT`, or none.
     private func checkKind(_ header: JSONObject, _ claims: JSONObject) throws(CredentialError) {
         if let type = try header.text("typ", of: .idToken), type.lowercased().hasSuffix("+jwt") {
-            throw CompactToken.refused("its type is '\(ForeignText.shown(type, limit: 40))'")
+            throw CompactJWT.refused("its type is '\(UntrustedText.shown(type, limit: 40))'")
         }
-        if claims["events"] != nil { throw CompactToken.refused("it reports events (RFC 8417)") }
+        if claims["events"] != nil { throw CompactJWT.refused("it reports events (RFC 8417)") }
     }
 
     private func checkAudience(_ claims: JSONObject) throws(CredentialError) {
         let audience = try claims.audience(of: .idToken)
         guard audience.contains(where: { ConstantTime.equal($0, clientID) }) else {
-            throw CompactToken.refused("it is for another client")
+            throw CompactJWT.refused("it is for another client")
         }
         // Several audiences need no authorized party any more (errata set 2 of OpenID Connect Core).
         if let party = try string("azp", of: claims), !ConstantTime.equal(party, clientID) {
-            throw CompactToken.refused("its authorized party is another client")
+            throw CompactJWT.refused("its authorized party is another client")
         }
     }
 
@@ -110,14 +110,14 @@ package struct IDTokenValidator: Sendable {
             let hash = try TokenHash.of(value, algorithm: algorithm, cryptography: cryptography)
             if ConstantTime.equal(hash, claimed) { return }
         }
-        throw CompactToken.refused("its \(name) does not fit what came with it")
+        throw CompactJWT.refused("its \(name) does not fit what came with it")
     }
 
     private func string(_ name: String, of claims: JSONObject) throws(CredentialError) -> String? {
         try claims.text(name, of: .idToken)
     }
 
-    private func time(_ name: String, of claims: JSONObject) throws(CredentialError) -> Instant? {
+    private func time(_ name: String, of claims: JSONObject) throws(CredentialError) -> Timestamp? {
         try claims.time(name, of: .idToken)
     }
 }

@@ -67,7 +67,7 @@ package final class ExecTokenFile: Sendable {
             directory.isCurrent(held, Self.lockName)
         else {
             throw CredentialError(
-                .usage, "the directory \(ForeignText.shown(name, limit: 80)) is not held by this process")
+                .usage, "the directory \(UntrustedText.shown(name, limit: 80)) is not held by this process")
         }
         self.directory = directory
         self.lock = try FileLock(inherited: lock)
@@ -101,7 +101,8 @@ package final class ExecTokenFile: Sendable {
     /// The directories that may have it, as far as they are in memory and nobody else can exchange what is in them.
     private static func bases(_ runtime: String?) -> [String] {
         (0...2).compactMap { place in
-            guard let base = RuntimeFolder.base(place, runtime), RuntimeFolder.isTrusted(base, isShared: place == 2)
+            guard let base = RuntimeDirectory.base(place, runtime),
+                RuntimeDirectory.isTrusted(base, isShared: place == 2)
             else { return nil }
             let number = unsafe open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
             if number < 0 { return nil }

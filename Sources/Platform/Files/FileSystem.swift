@@ -10,7 +10,7 @@ package enum FileSystem {
     private static let scarce: (bytes: UInt64, files: UInt64) = (16 << 20, 1_000)
 
     /// The little space that is left at `path`, as a text for the user; `nil` if there is plenty.
-    package static func scarceRoom(at path: String) -> Message? {
+    package static func scarceRoom(at path: String) -> LocalizedMessage? {
         var facts = statvfs()
         guard unsafe statvfs(path, &facts) == 0, facts.f_blocks > 0 else { return nil }
         let (room, overflow) = UInt64(facts.f_bavail).multipliedReportingOverflow(by: UInt64(facts.f_frsize))
@@ -21,7 +21,7 @@ package enum FileSystem {
     }
 
     /// Why nothing can be written at `path`; `nil` where nothing speaks against it.
-    package static func refusal(at path: String) -> Message? {
+    package static func refusal(at path: String) -> LocalizedMessage? {
         var facts = statvfs()
         guard unsafe statvfs(path, &facts) == 0 else { return nil }
         if facts.f_flag & UInt(ST_RDONLY) != 0 { return "the file system is read-only" }

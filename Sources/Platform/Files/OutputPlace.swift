@@ -145,7 +145,7 @@ struct OutputPlace: ~Copyable {
         }
     }
 
-    private static func refused(_ path: String, _ reason: Message) -> CredentialError {
+    private static func refused(_ path: String, _ reason: LocalizedMessage) -> CredentialError {
         CredentialError(
             .denied, "\(CredentialError.shownPath(path)) is not written: \(reason)",
             hint: "name the file itself, without links")

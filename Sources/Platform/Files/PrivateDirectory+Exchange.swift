@@ -2,7 +2,7 @@ package import CredentialCore
 import Glibc
 
 /// The result of replacing a file.
-package enum FileExchange: Sendable {
+package enum ReplaceResult: Sendable {
     /// It is replaced, or removed, for good.
     case done
     /// It is not the one that was expected; nothing has changed.
@@ -27,10 +27,10 @@ extension PrivateDirectory {
     package borrowing func exchange(
         _ content: [UInt8]?, for name: String, limit: Int, patience: Int64,
         _ isExpected: ([UInt8]?) throws(CredentialError) -> Bool
-    ) throws(CredentialError) -> FileExchange {
+    ) throws(CredentialError) -> ReplaceResult {
         var temporary: String?
         if let content { temporary = try writeTemporary(content, for: name) }
-        let outcome: FileExchange
+        let outcome: ReplaceResult
         var wasThere = false
         do throws(CredentialError) {
             outcome = try exchange(
@@ -61,7 +61,7 @@ extension PrivateDirectory {
     borrowing func exchange(
         _ temporary: String?, for name: String, limit: Int, milliseconds: Int64, isDurable: Bool = true,
         _ isExpected: ([UInt8]?) throws(CredentialError) -> Bool
-    ) throws(CredentialError) -> FileExchange {
+    ) throws(CredentialError) -> ReplaceResult {
         while true {
             guard let file = try openExisting(name, forWriting: true) else {
                 guard try isExpected(nil) else { return .refused }
@@ -109,7 +109,7 @@ extension PrivateDirectory {
         }
     }
 
-    private borrowing func synced(_ name: String) -> FileExchange {
+    private borrowing func synced(_ name: String) -> ReplaceResult {
         // EINVAL: a file system whose folders cannot be synced.
         if fsync(descriptor.number) == 0 || errno == EINVAL { return .done }
         return .unknown(.system("cannot write", path(of: name), number: errno))

@@ -9,7 +9,7 @@ extension PrivateDirectory {
     private static func exposedFolder(above path: String, links: Int) -> String? {
         var place = path
         while let slash = place.lastIndex(of: "/"), place != "/" {
-            if links > 0, let target = UserFile.linkTarget(place) {
+            if links > 0, let target = UserOutputFile.linkTarget(place) {
                 let above = target.hasPrefix("/") ? target : String(place[...slash]) + target
                 if let exposed = exposedFolder(above: above, links: links - 1) { return exposed }
             }

@@ -29,7 +29,7 @@ extension PrivateDirectory {
         _ size: Int, in name: String, beginning: [UInt8], where isFree: ([UInt8]?) -> Bool
     ) throws(CredentialError) -> Bool {
         let temporary = try reserveTemporary(size, for: name, beginning: beginning)
-        let outcome: FileExchange
+        let outcome: ReplaceResult
         do throws(CredentialError) {
             outcome = try exchange(
                 temporary, for: name, limit: Self.beginningSize, milliseconds: Self.reservePatience,

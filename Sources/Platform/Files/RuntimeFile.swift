@@ -22,7 +22,7 @@ package final class RuntimeFile: Sendable {
     /// - Parameters:
     ///   - prefix: how its name begins.
     ///   - suffix: how its name ends.
-    ///   - runtime: `$XDG_RUNTIME_DIR`; without one that is the user's own, as ``RuntimeFolder`` says.
+    ///   - runtime: `$XDG_RUNTIME_DIR`; without one that is the user's own, as ``RuntimeDirectory`` says.
     ///   - otherwise: an absolute path, for machines that have neither.
     /// - Throws: ``ErrorCode/inputOutput``; ``ErrorCode/storeUnavailable`` where locks do not work.
     package init(
@@ -67,7 +67,7 @@ package final class RuntimeFile: Sendable {
     private static func folder(
         _ runtime: String?, _ otherwise: String
     ) throws(CredentialError) -> PrivateDirectory {
-        if let place = RuntimeFolder.make(runtime: runtime) { return place.folder }
+        if let place = RuntimeDirectory.make(runtime: runtime) { return place.folder }
         return try PrivateDirectory.create(["credmgr", "run"], below: otherwise)
     }
 }

@@ -7,7 +7,7 @@ package struct ChildProgram: Sendable {
     /// How a run ended.
     package enum Ending: Sendable, Hashable {
         /// The program ended by itself or by somebody's signal.
-        case ended(ProgramEnding)
+        case ended(TerminationStatus)
         /// It took too long and was killed.
         case timedOut
         /// It printed more than the limit and was killed.
@@ -27,7 +27,7 @@ package struct ChildProgram: Sendable {
     }
 
     /// The program to start; its three streams are pipes, whatever the launch says.
-    package var launch: ProgramLaunch
+    package var launch: SpawnConfiguration
     /// The most to take from standard output, in bytes; more ends the program. Of standard error the rest is
     /// thrown away.
     package var limit: Int
@@ -40,7 +40,8 @@ package struct ChildProgram: Sendable {
 
     /// Describes a run.
     package init(
-        _ launch: ProgramLaunch, limit: Int = 1 << 20, seconds: Int, grace: Int64 = 1_000, isKilled: Bool = true
+        _ launch: SpawnConfiguration, limit: Int = 1 << 20, seconds: Int, grace: Int64 = 1_000,
+        isKilled: Bool = true
     ) {
         self.launch = launch
         self.limit = limit
@@ -49,10 +50,10 @@ package struct ChildProgram: Sendable {
         self.isKilled = isKilled
     }
 
-    /// Runs the program. SIGPIPE must be ignored (``ProcessHygiene/harden()``).
+    /// Runs the program. SIGPIPE must be ignored (``ProcessHardening/harden()``).
     ///
     /// It is over when the program itself has ended, even if a child of it still holds the pipes; such children end, too,
-    /// where the launch says so (``ProgramLaunch/endsItsGroup``).
+    /// where the launch says so (``SpawnConfiguration/endsItsGroup``).
     ///
     /// - Throws: ``ErrorCode/inputOutput`` when it cannot be started.
     package func run(input: [UInt8] = []) throws(CredentialError) -> Outcome {
@@ -60,10 +61,10 @@ package struct ChildProgram: Sendable {
         launch.standardInput = .pipe
         launch.standardOutput = .pipe
         launch.standardError = .pipe
-        let loan = TerminalLoan(if: launch.endsItsGroup)
+        let loan = ForegroundProcessGroup(if: launch.endsItsGroup)
         defer { loan.end() }
         launch.terminal = loan.descriptor
-        var session = Session(try launch.start(), input: input, limit: limit)
+        var session = RunningChild(try launch.start(), input: input, limit: limit)
         let allowed = Int64(clamping: max(0, seconds))
         return session.run(
             milliseconds: allowed > .max / 1000 ? .max : allowed * 1000, grace: grace, kills: isKilled)
@@ -71,7 +72,7 @@ package struct ChildProgram: Sendable {
 }
 
 /// The state of one run.
-private struct Session: ~Copyable {
+private struct RunningChild: ~Copyable {
     private var program: RunningProgram
     private let end: FileDescriptor?
     private let input: [UInt8]

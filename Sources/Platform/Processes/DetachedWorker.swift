@@ -5,10 +5,10 @@ import Glibc
 /// lock, and is given its whole input before the caller waits for its answer.
 package struct DetachedWorker: Sendable {
     /// How to start it; its streams and its session are set here.
-    private var launch: ProgramLaunch
+    private var launch: SpawnConfiguration
 
     /// Describes a worker.
-    package init(_ launch: ProgramLaunch) {
+    package init(_ launch: SpawnConfiguration) {
         self.launch = launch
         self.launch.standardInput = .pipe
         self.launch.standardOutput = .pipe

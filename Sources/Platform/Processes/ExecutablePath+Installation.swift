@@ -10,15 +10,15 @@ extension ExecutablePath {
     /// The path by which users and other programs start this program: its real path, or the path of the small
     /// program if this is the full one of an installation.
     package static var command: String? {
-        guard let path = UserFile.linkTarget(itself), path.hasSuffix(installed) else {
-            return UserFile.linkTarget(itself)
+        guard let path = UserOutputFile.linkTarget(itself), path.hasSuffix(installed) else {
+            return UserOutputFile.linkTarget(itself)
         }
         return path.dropLast(installed.utf8.count) + "/bin/credmgr"
     }
 
     /// The folder with the message catalogues of the installation that this is the full program of; `nil` for another.
     package static var catalogues: String? {
-        guard let path = UserFile.linkTarget(itself), path.hasSuffix(installed) else { return nil }
+        guard let path = UserOutputFile.linkTarget(itself), path.hasSuffix(installed) else { return nil }
         return path.dropLast(installed.utf8.count) + "/share/locale"
     }
 

@@ -1,7 +1,7 @@
 import Glibc
 
 /// How a program ended.
-package enum ProgramEnding: Sendable, Hashable {
+package enum TerminationStatus: Sendable, Hashable {
     /// It ended by itself, with this exit status.
     case exited(Int32)
     /// A signal killed it.
@@ -54,19 +54,19 @@ package struct RunningProgram: ~Copyable, Sendable {
     package borrowing func send(signal: Int32) { kill(leadsGroup ? -process : process, signal) }
 
     /// Waits for its end. Call it once.
-    package borrowing func wait() -> ProgramEnding { Self.wait(for: process) }
+    package borrowing func wait() -> TerminationStatus { Self.wait(for: process) }
 
-    static func wait(for process: Int32) -> ProgramEnding {
+    static func wait(for process: Int32) -> TerminationStatus {
         var status: Int32 = 0
         while unsafe waitpid(process, &status, 0) == -1 {
             // ECHILD: somebody ignores SIGCHLD, and nothing is known of the end.
             if errno != EINTR { return .exited(255) }
         }
-        return ProgramEnding(waitStatus: status)
+        return TerminationStatus(waitStatus: status)
     }
 
     /// How it ended, if it has.
-    borrowing func endingNow() -> ProgramEnding? {
+    borrowing func endingNow() -> TerminationStatus? {
         if endsGroup {
             // Before its end is taken: afterwards the group's number may be another's.
             var facts = unsafe siginfo_t()
@@ -76,6 +76,6 @@ package struct RunningProgram: ~Copyable, Sendable {
         var status: Int32 = 0
         let result = unsafe waitpid(process, &status, WNOHANG)
         if result == 0 || result == -1 && errno == EINTR { return nil }
-        return result == process ? ProgramEnding(waitStatus: status) : .exited(255)
+        return result == process ? TerminationStatus(waitStatus: status) : .exited(255)
     }
 }

@@ -4,12 +4,12 @@ import Glibc
 
 /// The file actions of one `posix_spawn(3)` call.
 @safe final class SpawnActions {
-    private let launch: ProgramLaunch
+    private let launch: SpawnConfiguration
     private var actions = unsafe posix_spawn_file_actions_t()
     private var copies: [Int32] = []
 
     /// Makes an empty list for a launch.
-    init(_ launch: ProgramLaunch) throws(CredentialError) {
+    init(_ launch: SpawnConfiguration) throws(CredentialError) {
         self.launch = launch
         try check(unsafe posix_spawn_file_actions_init(&actions))
     }

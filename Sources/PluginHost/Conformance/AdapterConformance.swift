@@ -53,12 +53,12 @@ package struct AdapterConformance: Sendable {
     // MARK: Without the provider
 
     private func names() -> ConformanceResult.Verdict {
-        if !Name.isValid(adapter.name) { return .failed("the name breaks the rule for names") }
+        if !Identifier.isValid(adapter.name) { return .failed("the name breaks the rule for names") }
         let summary = adapter.summary
-        if summary.isEmpty || summary.count > 200 || summary != ForeignText.shown(summary) {
+        if summary.isEmpty || summary.count > 200 || summary != UntrustedText.shown(summary) {
             return .failed("the summary is no line of text")
         }
-        if let problem = DefinitionRule.redirectURI(adapter.defaultRedirectURI) {
+        if let problem = DefinitionValidation.redirectURI(adapter.defaultRedirectURI) {
             return .failed("the default redirect URI \(problem)")
         }
         return .passed
@@ -74,7 +74,7 @@ package struct AdapterConformance: Sendable {
     private func unknownPolicy() -> ConformanceResult.Verdict {
         do throws(CredentialError) {
             let policy = try adapter.policy("conformance-no-such-policy", of: type)
-            return .failed("it was taken for '\(ForeignText.shown(policy))'")
+            return .failed("it was taken for '\(UntrustedText.shown(policy))'")
         } catch {
             return error.code == .usage ? .passed : .failed("it failed with \(error.code.rawValue)")
         }
@@ -101,12 +101,12 @@ package struct AdapterConformance: Sendable {
     }
 
     /// The result of a begin, or the reason why there is none to check.
-    private enum Begun {
+    private enum BeginResult {
         case step(SignInStep)
         case nothing(String)
     }
 
-    private func tryToBegin() throws(CredentialError) -> Begun {
+    private func tryToBegin() throws(CredentialError) -> BeginResult {
         let request = try request
         do throws(CredentialError) {
             return .step(try adapter.begin(request, in: context))
@@ -127,7 +127,7 @@ package struct AdapterConformance: Sendable {
             if pending.isEmpty { return .failed("nothing is pending") }
             if !address.isSecure { return .failed("the URL is not https") }
             guard
-                (FormCoding.decode(address.query ?? "") ?? []).contains(where: {
+                (FormURLEncoding.decode(address.query ?? "") ?? []).contains(where: {
                     $0.name == "state" && $0.value == state
                 })
             else { return .failed("the URL does not carry the state") }

@@ -129,16 +129,16 @@ package struct PluginConformance: Sendable {
     }
 
     private func refuses(
-        _ request: PluginRequest, with code: PluginFailure.Code
+        _ request: PluginRequest, with code: PluginError.Code
     ) throws(CredentialError) -> ConformanceResult.Verdict { try verdict(try reply(to: request.bytes), code) }
 
     private func verdict(
-        _ reply: PluginReply, _ code: PluginFailure.Code
+        _ reply: PluginReply, _ code: PluginError.Code
     ) throws(CredentialError) -> ConformanceResult.Verdict {
         guard reply.kind == .error else { return .failed("it answers '\(reply.kind.rawValue)'") }
         let word = try reply.reader.requiredText("code", limit: 64)
         return word == code.rawValue
-            ? .passed : .failed("it answers with the code '\(ForeignText.shown(word, limit: 40))'")
+            ? .passed : .failed("it answers with the code '\(UntrustedText.shown(word, limit: 40))'")
     }
 
     /// Runs the plugin by itself, so that its error replies are seen as they are.
@@ -147,7 +147,7 @@ package struct PluginConformance: Sendable {
         let transcript = PluginTranscript(outcome.output, plugin: provider.manifest.name)
         switch outcome.ending {
         case .timedOut: throw transcript.fault("gave no answer within \(launcher.seconds) s")
-        case .left(let supervisor): throw PluginFailure.remaining(provider.manifest.name, supervisor)
+        case .left(let supervisor): throw PluginError.remaining(provider.manifest.name, supervisor)
         case .outputTooLarge: throw transcript.fault("printed more than \(PluginProtocol.outputLimit) bytes")
         case .ended(.killed(let signal)): throw transcript.fault("was ended by signal \(signal)")
         case .ended(.exited(let status)) where status != 0: throw transcript.fault("ended with status \(status)")

@@ -23,11 +23,13 @@ package struct InstalledPlugin: Sendable {
     /// - Returns: `nil` where there is no folder of that name.
     /// - Throws: ``ErrorCode/configuration`` with the reason why it must not be used.
     static func find(
-        _ name: String, in place: ProviderPlace, reserved: [String]
+        _ name: String, in place: PluginSearchPath, reserved: [String]
     ) throws(CredentialError) -> InstalledPlugin? {
         do throws(CredentialError) {
-            guard Name.isValid(name) else { throw refusal("'\(ForeignText.shown(name, limit: 60))' is not a name") }
-            guard let folder = try TrustedFolder.open(place.components + [name], below: place.base) else {
+            guard Identifier.isValid(name) else {
+                throw refusal("'\(UntrustedText.shown(name, limit: 60))' is not a name")
+            }
+            guard let folder = try TrustedDirectory.open(place.components + [name], below: place.base) else {
                 return nil
             }
             if reserved.contains(name) { throw refusal("a built-in adapter has that name") }
@@ -50,11 +52,13 @@ package struct InstalledPlugin: Sendable {
         }
     }
 
-    private static func refusal(_ reason: Message) -> CredentialError { CredentialError(.configuration, reason) }
+    private static func refusal(_ reason: LocalizedMessage) -> CredentialError {
+        CredentialError(.configuration, reason)
+    }
 }
 
 /// A folder that plugins are looked for in: names below a base that is trusted as it is.
-package struct ProviderPlace: Sendable, Hashable {
+package struct PluginSearchPath: Sendable, Hashable {
     /// The base: `$XDG_DATA_HOME`, `/usr/lib`. It may be a symbolic link.
     package let base: String
     /// The names below it.
@@ -66,8 +70,8 @@ package struct ProviderPlace: Sendable, Hashable {
     /// The search path: the user's own plugins, then those of packages.
     ///
     /// - Parameter dataHome: `$XDG_DATA_HOME`.
-    package static func standard(dataHome: String) -> [ProviderPlace] {
-        [dataHome, "/usr/lib"].map(ProviderPlace.init(base:))
+    package static func standard(dataHome: String) -> [PluginSearchPath] {
+        [dataHome, "/usr/lib"].map(PluginSearchPath.init(base:))
     }
 
     /// The folder.

@@ -6,7 +6,7 @@ struct PageOrigin: Sendable, Hashable {
     /// How it is written.
     let text: String
     /// The origin, with a host in the place of `*`.
-    private let origin: WebAddress
+    private let origin: URI
     private let isBelow: Bool
 
     private static let mark = "*."
@@ -21,7 +21,7 @@ struct PageOrigin: Sendable, Hashable {
         isBelow = parts[1].hasPrefix(Self.mark)
         let rest = isBelow ? parts[1].dropFirst(Self.mark.count) : parts[1]
         guard
-            let origin = WebAddress("\(parts[0])//\(rest)"), origin.isWeb, origin.isSecure,
+            let origin = URI("\(parts[0])//\(rest)"), origin.isWeb, origin.isSecure,
             origin.origin == "\(parts[0])//\(rest)", !origin.host.contains("*")
         else { return nil }
         // Numbers and single names have nothing below them.
@@ -33,7 +33,7 @@ struct PageOrigin: Sendable, Hashable {
     }
 
     /// Whether an address is of this origin.
-    func includes(_ address: WebAddress) -> Bool {
+    func includes(_ address: URI) -> Bool {
         guard isBelow else { return address.origin == origin.origin }
         return address.scheme == origin.scheme && address.effectivePort == origin.effectivePort
             && address.host.hasSuffix("." + origin.host)

@@ -5,10 +5,10 @@ import Platform
 /// it must not be used: nothing else is run in its place unasked.
 package struct PluginCatalog: Sendable {
     /// The folders looked in, in order.
-    package let places: [ProviderPlace]
+    package let places: [PluginSearchPath]
     private let reserved: [String]
     private let environment: [String: String]
-    private let walls: PluginWalls
+    private let walls: SandboxPolicy
 
     /// Makes a catalog.
     ///
@@ -18,7 +18,7 @@ package struct PluginCatalog: Sendable {
     ///   - environment: the environment of this process, from which a plugin gets what it may see.
     ///   - walls: how plugins are confined.
     package init(
-        places: [ProviderPlace], reserved: [String], environment: [String: String], walls: PluginWalls
+        places: [PluginSearchPath], reserved: [String], environment: [String: String], walls: SandboxPolicy
     ) {
         self.places = places
         self.reserved = reserved
@@ -32,7 +32,7 @@ package struct PluginCatalog: Sendable {
     /// The actions that a plugin can take because this machine lacks a wall, as words that continue after its name.
     ///
     /// - Throws: ``ErrorCode/configuration``, ``ErrorCode/inputOutput`` where there is no supervisor.
-    package func lackingWalls() throws(CredentialError) -> [Message] {
+    package func lackingWalls() throws(CredentialError) -> [LocalizedMessage] {
         try walls.confinedProgram().lacking().map(\.consequence)
     }
 
@@ -61,7 +61,7 @@ package struct PluginCatalog: Sendable {
         var entries: [Entry] = []
         for place in places {
             do throws(CredentialError) {
-                guard let folder = try TrustedFolder.open(place.components, below: place.base) else { continue }
+                guard let folder = try TrustedDirectory.open(place.components, below: place.base) else { continue }
                 for name in try folder.names() {
                     entries.append(entry(name, in: place, first: entries.first { $0.name == name }))
                 }
@@ -72,7 +72,7 @@ package struct PluginCatalog: Sendable {
         return entries
     }
 
-    private func entry(_ name: String, in place: ProviderPlace, first: Entry?) -> Entry {
+    private func entry(_ name: String, in place: PluginSearchPath, first: Entry?) -> Entry {
         let path = "\(place.path)/\(name)"
         if let first { return Entry(name: name, path: path, state: .shadowed(by: first.path)) }
         do throws(CredentialError) {
@@ -90,7 +90,7 @@ package struct PluginCatalog: Sendable {
     ///
     /// - Throws: ``ErrorCode/configuration`` for one that must not be used.
     package func provider(named name: String) throws(CredentialError) -> InstalledPlugin? {
-        guard Name.isValid(name) else { return nil }
+        guard Identifier.isValid(name) else { return nil }
         for place in places {
             do throws(CredentialError) {
                 if let provider = try InstalledPlugin.find(name, in: place, reserved: reserved) {

@@ -19,7 +19,7 @@ package struct PluginManifest: Sendable, Hashable {
     /// The access that a plugin asks for, as it is written: `~/` stands for the user's home.
     package struct Needs: Sendable, Hashable {
         /// The families of addresses.
-        package let network: Set<Confinement.Network>
+        package let network: Set<SandboxProfile.Network>
         /// The families' names, sorted.
         package var networkNames: [String] { network.map(\.rawValue).sorted() }
         /// The paths that the plugin may read.
@@ -70,7 +70,7 @@ package struct PluginManifest: Sendable, Hashable {
             throw CredentialError(.configuration, "\(place) is not JSON: \(error)")
         }
         guard let members else { throw CredentialError(.configuration, "\(place) holds no object") }
-        let reader = FieldReader(members, code: .configuration, place: Message(verbatim: place))
+        let reader = FieldReader(members, code: .configuration, place: LocalizedMessage(verbatim: place))
         name = try reader.requiredText("name", limit: 128, .name)
         version = try reader.requiredText("version", limit: 64, .visible)
         summary = try reader.requiredText("summary", limit: 200)
@@ -82,7 +82,7 @@ package struct PluginManifest: Sendable, Hashable {
         var flows: [SignInFlow] = []
         for word in try reader.texts("flows", limit: 64) ?? [SignInFlow.code.rawValue] {
             guard let flow = SignInFlow(rawValue: word) else {
-                throw reader.fault("flows", "names the unknown flow '\(ForeignText.shown(word, limit: 40))'")
+                throw reader.fault("flows", "names the unknown flow '\(UntrustedText.shown(word, limit: 40))'")
             }
             flows.append(flow)
         }
@@ -98,7 +98,7 @@ package struct PluginManifest: Sendable, Hashable {
         var settings: [Setting] = []
         guard let object = try reader.object("settings"), let all = try reader.reader("settings") else { return [] }
         for name in object.keys {
-            guard Name.isValid(name) else { throw reader.fault("settings", "has a member with a bad name") }
+            guard Identifier.isValid(name) else { throw reader.fault("settings", "has a member with a bad name") }
             guard let setting = try all.reader(name) else { throw all.fault(name, "is null") }
             settings.append(
                 Setting(
@@ -119,10 +119,10 @@ extension PluginManifest.Needs {
     fileprivate init(_ manifest: FieldReader) throws(CredentialError) {
         let reader =
             try manifest.reader("needs") ?? FieldReader(JSONObject(), code: manifest.code, place: manifest.place)
-        var network: Set<Confinement.Network> = []
+        var network: Set<SandboxProfile.Network> = []
         for word in try reader.texts("network", limit: 64) ?? [] {
-            guard let family = Confinement.Network(rawValue: word) else {
-                throw reader.fault("network", "names the unknown family '\(ForeignText.shown(word, limit: 40))'")
+            guard let family = SandboxProfile.Network(rawValue: word) else {
+                throw reader.fault("network", "names the unknown family '\(UntrustedText.shown(word, limit: 40))'")
             }
             network.insert(family)
         }
@@ -138,12 +138,12 @@ extension PluginManifest.Needs {
     /// - Parameters:
     ///   - home: what `~` stands for; without one such paths are left out.
     ///   - keptOut: folders that it never gets.
-    func confinement(home: String?, keptOut: [String]) -> Confinement {
+    func confinement(home: String?, keptOut: [String]) -> SandboxProfile {
         func atHome(_ path: String) -> String? { home.map { $0 + path.dropFirst() } }
         func paths(_ written: [String]) -> [String] {
             written.compactMap { $0.hasPrefix("~/") ? atHome($0) : $0 }
         }
-        return Confinement(
+        return SandboxProfile(
             network: network, readable: paths(readable), writable: paths(writable), keptOut: keptOut,
             memory: memory)
     }

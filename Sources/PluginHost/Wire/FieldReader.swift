@@ -7,11 +7,11 @@ struct FieldReader {
     /// The error code of what does not do.
     let code: ErrorCode
     /// The description of the object for messages: "the reply of plugin x".
-    let place: Message
+    let place: LocalizedMessage
     private let members: JSONObject
     private let path: String
 
-    init(_ members: JSONObject, code: ErrorCode, place: Message, path: String = "") {
+    init(_ members: JSONObject, code: ErrorCode, place: LocalizedMessage, path: String = "") {
         self.members = members
         self.code = code
         self.place = place
@@ -98,7 +98,7 @@ struct FieldReader {
     }
 
     /// The error for a member that does not do; it never quotes the value, which may be a secret.
-    func fault(_ name: String, _ problem: Message) -> CredentialError {
+    func fault(_ name: String, _ problem: LocalizedMessage) -> CredentialError {
         CredentialError(code, "'\(path)\(name)' \(problem) in \(place)")
     }
 
@@ -109,7 +109,7 @@ struct FieldReader {
         return elements
     }
 
-    private func wrongKind(_ name: String, _ value: JSONValue, _ expected: Message) -> CredentialError {
+    private func wrongKind(_ name: String, _ value: JSONValue, _ expected: LocalizedMessage) -> CredentialError {
         fault(name, "is \(value.kind), not \(expected),")
     }
 }
@@ -117,21 +117,21 @@ struct FieldReader {
 /// The characters and the form that a string must have.
 struct FieldRule: Sendable {
     /// The fault of a text, as words that continue after its name; `nil` if there is none.
-    let problem: @Sendable (String) -> Message?
+    let problem: @Sendable (String) -> LocalizedMessage?
 
     /// Text for people: no control characters.
-    static let plain = FieldRule(problem: DefinitionRule.plainText)
+    static let plain = FieldRule(problem: DefinitionValidation.plainText)
     /// A word for a header or a form: visible ASCII.
     static let visible = FieldRule { text in
         text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F } ? nil : "holds a character that is no visible ASCII"
     }
-    /// A name, see ``Name``.
-    static let name = FieldRule(problem: DefinitionRule.name)
+    /// A name, see ``Identifier``.
+    static let name = FieldRule(problem: DefinitionValidation.name)
     /// One scope (RFC 6749 §3.3).
-    static let scope = FieldRule(problem: DefinitionRule.scopeToken)
+    static let scope = FieldRule(problem: DefinitionValidation.scopeToken)
     /// A URL that a browser may be sent to.
     static let webAddress = FieldRule { text in
-        guard let address = WebAddress(text) else { return "is not an absolute URL" }
+        guard let address = URI(text) else { return "is not an absolute URL" }
         return address.isWeb && address.isSecure ? nil : "is not a URL with https, or http to the loopback"
     }
     /// A path that means the same everywhere: absolute or below the home, and not upwards.
@@ -140,7 +140,7 @@ struct FieldRule: Sendable {
             return "holds a path that is neither absolute nor ~/…"
         }
         if text.split(separator: "/").contains("..") { return "holds a path that leads upwards" }
-        return DefinitionRule.plainText(text)
+        return DefinitionValidation.plainText(text)
     }
     /// The origin of pages that a browser may be sent to.
     static let pageOrigin = FieldRule { text in
@@ -148,7 +148,7 @@ struct FieldRule: Sendable {
             ? "holds what is no origin as https://login.example.com or https://*.example.com" : nil
     }
     /// A redirect URI.
-    static let redirectURI = FieldRule(problem: DefinitionRule.redirectURI)
+    static let redirectURI = FieldRule(problem: DefinitionValidation.redirectURI)
     /// A `state`: unguessable, and the same in a URL as outside (RFC 3986 §2.3).
     static let state = FieldRule { text in
         guard text.utf8.count >= 16 else { return "is shorter than 16 characters" }

@@ -15,7 +15,7 @@ package struct PluginLauncher: Sendable {
 
     /// The environment of a plugin.
     package let environment: [String: String]
-    private let walls: PluginWalls
+    private let walls: SandboxPolicy
     /// The time of one operation in seconds.
     package let seconds: Int
 
@@ -23,7 +23,7 @@ package struct PluginLauncher: Sendable {
     ///
     /// - Parameter environment: the environment of this process.
     package init(
-        environment: [String: String], walls: PluginWalls, seconds: Int = PluginProtocol.seconds
+        environment: [String: String], walls: SandboxPolicy, seconds: Int = PluginProtocol.seconds
     ) {
         var kept = environment.filter { Self.allowed.contains($0.key) || $0.key.hasPrefix("LC_") }
         // Entries that are not absolute would depend on the folder that it runs in.
@@ -37,9 +37,11 @@ package struct PluginLauncher: Sendable {
     /// The confinement of `provider`.
     ///
     /// - Throws: ``ErrorCode/configuration`` when the user's configuration does not hold.
-    package func confinement(of provider: InstalledPlugin) throws(CredentialError) -> Confinement {
+    package func confinement(of provider: InstalledPlugin) throws(CredentialError) -> SandboxProfile {
         let needs = provider.manifest.needs
-        if try walls.isLifted(provider.manifest.name) { return Confinement(memory: needs.memory, isLifted: true) }
+        if try walls.isLifted(provider.manifest.name) {
+            return SandboxProfile(memory: needs.memory, isLifted: true)
+        }
         var confinement = needs.confinement(home: environment["HOME"], keptOut: walls.keptOut)
         confinement.readable += Self.certificates.compactMap { environment[$0] }.filter { $0.hasPrefix("/") }
         return confinement
@@ -56,7 +58,7 @@ package struct PluginLauncher: Sendable {
         let confinement = try confinement(of: provider)
         do throws(CredentialError) {
             return try program.run(
-                ProgramLaunch(provider.program, environment: environment), in: confinement, input: input,
+                SpawnConfiguration(provider.program, environment: environment), in: confinement, input: input,
                 limit: PluginProtocol.outputLimit, seconds: limit(timeout))
         } catch {
             throw CredentialError(
@@ -66,7 +68,7 @@ package struct PluginLauncher: Sendable {
     }
 
     /// The remedy for a start that failed.
-    private func hint(for error: CredentialError, of provider: InstalledPlugin) -> Message {
+    private func hint(for error: CredentialError, of provider: InstalledPlugin) -> LocalizedMessage {
         if let hint = error.advice { return hint }
         guard error.code == .configuration, let path = error.details.first else {
             return "an interpreter that its first line names is missing or stands outside /usr"
@@ -74,7 +76,7 @@ package struct PluginLauncher: Sendable {
         if let variable = Self.certificates.first(where: { environment[$0] == path }) {
             return "\(variable) names that place: keep the certificates elsewhere"
         }
-        let manifest = ForeignText.shown("\(provider.path)/\(InstalledPlugin.manifestName)", limit: 4_096)
+        let manifest = UntrustedText.shown("\(provider.path)/\(InstalledPlugin.manifestName)", limit: 4_096)
         return "take what leads there out of \"needs\" in \(manifest)"
     }
 
@@ -102,7 +104,7 @@ package struct PluginLauncher: Sendable {
                 .temporary,
                 "the plugin \(name) gave no answer to '\(request.operation)' within \(limit(timeout)) s",
                 hint: "credmgr adapters test \(name)")
-        case .left(let supervisor): throw PluginFailure.remaining(name, supervisor)
+        case .left(let supervisor): throw PluginError.remaining(name, supervisor)
         case .outputTooLarge:
             throw transcript.fault("printed more than \(PluginProtocol.outputLimit) bytes")
         case .ended(.killed(let signal)): throw transcript.fault("was ended by signal \(signal)")
@@ -113,7 +115,7 @@ package struct PluginLauncher: Sendable {
         let reply = try transcript.reply(version: provider.protocolVersion) {
             note("\(name): \(redactor.shown($0))")
         }
-        if reply.kind == .error { throw try PluginFailure.error(reply, plugin: name, redactor) }
+        if reply.kind == .error { throw try PluginError.error(reply, plugin: name, redactor) }
         return reply
     }
 

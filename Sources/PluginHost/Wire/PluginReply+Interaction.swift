@@ -10,10 +10,10 @@ extension PluginReply {
     ///   - mayOpen: whether a person may be sent to an address.
     /// - Throws: ``ErrorCode/malformedReply``.
     func interaction(
-        of plugin: String, now: Instant, mayOpen: (WebAddress) -> Bool
+        of plugin: String, now: Timestamp, mayOpen: (URI) -> Bool
     ) throws(CredentialError) -> (Interaction, pending: JSONObject) {
         let (interaction, pending) = try interaction(of: plugin, now: now)
-        let addresses: [WebAddress] =
+        let addresses: [URI] =
             switch interaction {
             case .openURL(let address, _): [address]
             case .showCode(_, let address, let complete, _, _): [address] + [complete].compactMap(\.self)
@@ -22,7 +22,7 @@ extension PluginReply {
         for address in addresses where !mayOpen(address) {
             throw CredentialError(
                 .malformedReply,
-                "the plugin \(plugin) sends you to \(ForeignText.shown(address.origin)), which neither its manifest "
+                "the plugin \(plugin) sends you to \(UntrustedText.shown(address.origin)), which neither its manifest "
                     + "nor the account type names",
                 hint: "if that is the provider, its author adds it to \"pages\" in \"needs\" of the manifest")
         }
@@ -30,7 +30,7 @@ extension PluginReply {
     }
 
     private func interaction(
-        of plugin: String, now: Instant
+        of plugin: String, now: Timestamp
     ) throws(CredentialError) -> (Interaction, pending: JSONObject) {
         guard let body = try reader.reader("interaction") else { throw reader.fault("interaction", "is missing") }
         guard let pending = try reader.object("pending", limit: PluginProtocol.opaqueLimit) else {
@@ -42,23 +42,23 @@ extension PluginReply {
         case "show_code": return (try showCode(body, now: now), pending)
         case "ask":
             // Anybody can ask for the passphrase of credmgr.
-            let prompt = ForeignText.shown(try body.requiredText("prompt", limit: 200))
+            let prompt = UntrustedText.shown(try body.requiredText("prompt", limit: 200))
             return (
                 .ask(
                     prompt: "The plugin \(plugin) asks: \(prompt)", isSecret: try body.flag("secret") ?? true),
                 pending
             )
-        default: throw body.fault("kind", "is the unknown word '\(ForeignText.shown(kind, limit: 40))'")
+        default: throw body.fault("kind", "is the unknown word '\(UntrustedText.shown(kind, limit: 40))'")
         }
     }
 
     /// The redirect is found by `state`, so the URL must carry it.
     private func openURL(_ body: FieldReader) throws(CredentialError) -> Interaction {
         let state = try body.requiredText("state", limit: 256, .state)
-        guard let address = WebAddress(try body.requiredText("url", limit: 16_384, .webAddress)) else {
+        guard let address = URI(try body.requiredText("url", limit: 16_384, .webAddress)) else {
             throw body.fault("url", "is not an absolute URL")
         }
-        let states = (FormCoding.decode(address.query ?? "") ?? []).filter { $0.name == "state" }
+        let states = (FormURLEncoding.decode(address.query ?? "") ?? []).filter { $0.name == "state" }
         guard states.count == 1, ConstantTime.equal(states[0].value, state) else {
             throw body.fault("url", "does not carry 'state'")
         }
@@ -66,15 +66,15 @@ extension PluginReply {
     }
 
     /// RFC 8628 §3.2.
-    private func showCode(_ body: FieldReader, now: Instant) throws(CredentialError) -> Interaction {
+    private func showCode(_ body: FieldReader, now: Timestamp) throws(CredentialError) -> Interaction {
         guard
-            let address = WebAddress(try body.requiredText("verification_uri", limit: 2_048, .webAddress)),
+            let address = URI(try body.requiredText("verification_uri", limit: 2_048, .webAddress)),
             let lifetime = try body.integer("expires_in", in: 1...86_400)
         else { throw body.fault("expires_in", "is missing") }
         return .showCode(
             userCode: try body.requiredText("user_code", limit: 64), verificationURI: address,
             complete: try body.text("verification_uri_complete", limit: 2_048, .webAddress).flatMap(
-                WebAddress.init),
+                URI.init),
             interval: Int(try body.integer("interval", in: 1...300) ?? 5), expires: now.adding(lifetime))
     }
 }

@@ -86,17 +86,17 @@ package struct PluginTranscript: Sendable {
         }
         let word = try reader.requiredText("reply", limit: 64)
         guard let kind = PluginReply.Kind(rawValue: word) else {
-            throw reader.fault("reply", "is the unknown word '\(ForeignText.shown(word, limit: 40))'")
+            throw reader.fault("reply", "is the unknown word '\(UntrustedText.shown(word, limit: 40))'")
         }
         // A plugin that does not speak the version of the request can only say so in one of its own.
-        let isRefusal = kind == .error && members["code"] == .string(PluginFailure.Code.unsupportedVersion.rawValue)
+        let isRefusal = kind == .error && members["code"] == .string(PluginError.Code.unsupportedVersion.rawValue)
         guard theirs == version || isRefusal else {
             throw fault("answered in version \(theirs) of the protocol to a request in version \(version)")
         }
         return PluginReply(kind: kind, members: members, reader: reader)
     }
 
-    func fault(_ what: Message) -> CredentialError {
+    func fault(_ what: LocalizedMessage) -> CredentialError {
         CredentialError(
             .malformedReply, "the plugin \(plugin) \(what)", hint: "credmgr adapters test \(plugin)")
     }

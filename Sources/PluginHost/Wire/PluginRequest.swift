@@ -71,7 +71,7 @@ package struct PluginRequest: Sendable {
         case .redirect(let address):
             members["reply"] = ["kind": "redirect", "url": .string(address)]
             // The code in it is worth as much as the tokens that it is exchanged for.
-            secrets += (WebAddress(address)?.query ?? address).split { "&=#".contains($0) }.map(String.init)
+            secrets += (URI(address)?.query ?? address).split { "&=#".contains($0) }.map(String.init)
         case .poll: members["reply"] = ["kind": "poll"]
         case .text(let text):
             members["reply"] = ["kind": "text", "text": .string(text.reveal())]

@@ -12,7 +12,7 @@ struct Redactor {
 
     /// The text on one line, safe to show, without secrets.
     func shown(_ text: String, limit: Int = 300) -> String {
-        ForeignText.shown(Self.withoutOpaqueWords(removal.cleaned(text)), limit: limit)
+        UntrustedText.shown(Self.withoutOpaqueWords(removal.cleaned(text)), limit: limit)
     }
 
     private static func withoutOpaqueWords(_ text: String) -> String {

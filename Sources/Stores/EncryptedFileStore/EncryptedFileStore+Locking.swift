@@ -1,7 +1,7 @@
 package import CredentialCore
 
 extension EncryptedFileStore {
-    /// Opens the group's file, and keeps its key where ``KeySources/unlockedKeys`` keeps it.
+    /// Opens the group's file, and keeps its key where ``UnlockSources/unlockedKeys`` keeps it.
     ///
     /// - Returns: whether a passphrase is what opens the file; with a key file there is nothing to unlock.
     /// - Throws: ``ErrorCode/storeLocked``, ``ErrorCode/storeDamaged``, ``ErrorCode/storeUnavailable``.
@@ -38,7 +38,7 @@ extension EncryptedFileStore {
             header.generation = store.header.generation
             var items = store.items
             items.keepReplacedKey(store.key.bytes, id: Base64URL.encode(store.header.fileID))
-            store = OpenedStore(header: header, items: items, key: dataKey, origin: store.origin)
+            store = DecryptedStore(header: header, items: items, key: dataKey, origin: store.origin)
         }
         // This process goes on opening what is sealed with it.
         if let replaced { keys.forgetOutside(replaced) }

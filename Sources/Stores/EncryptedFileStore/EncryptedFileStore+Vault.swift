@@ -3,7 +3,7 @@ import Platform
 
 /// Token sets are sealed with the data key of the group's file and stand in the accounts' records, so that a change of
 /// one touches no other, and the file itself stays small.
-extension EncryptedFileStore: TokenSetVault {
+extension EncryptedFileStore: TokenSetCipher {
     package func seal(
         _ tokenSet: [UInt8], of account: String, generation: Int64, in group: KeychainGroup
     ) throws(CredentialError) -> SealedTokenSet {

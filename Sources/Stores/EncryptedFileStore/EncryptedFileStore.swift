@@ -26,7 +26,7 @@ package struct EncryptedFileStore: SecretStore {
     let cost: ScryptCost
     let random: any RandomSource
     private let clock: any WallClock
-    private let report: DamageReport
+    private let report: CorruptionReporter
 
     /// Prepares the store; touches no file.
     ///
@@ -36,8 +36,8 @@ package struct EncryptedFileStore: SecretStore {
     ///   - report: takes a sentence for the user, once, when a damaged file was met and the generation before is
     ///     used.
     package init(
-        dataHome: String, keys: KeySources, cryptography: any Cryptography, random: any RandomSource,
-        clock: any WallClock, cost: ScryptCost = .standard, report: @escaping @Sendable (Message) -> Void
+        dataHome: String, keys: UnlockSources, cryptography: any Cryptography, random: any RandomSource,
+        clock: any WallClock, cost: ScryptCost = .standard, report: @escaping @Sendable (LocalizedMessage) -> Void
     ) {
         self.dataHome = dataHome
         self.keys = StoreKeys(
@@ -46,7 +46,7 @@ package struct EncryptedFileStore: SecretStore {
         self.cost = cost
         self.random = random
         self.clock = clock
-        self.report = DamageReport(report)
+        self.report = CorruptionReporter(report)
     }
 
     package func probe() throws(CredentialError) {
@@ -89,11 +89,11 @@ package struct EncryptedFileStore: SecretStore {
 
     /// The path of a file as it may stand in a message.
     static func shownPath(_ name: String, in folder: borrowing PrivateDirectory) -> String {
-        ForeignText.shown(folder.path(of: name), limit: 4_096)
+        UntrustedText.shown(folder.path(of: name), limit: 4_096)
     }
 
     /// The content of a group's file now; `nil` if there is no file.
-    func opened(_ group: KeychainGroup) throws(CredentialError) -> OpenedStore? {
+    func opened(_ group: KeychainGroup) throws(CredentialError) -> DecryptedStore? {
         try asStoreFailure { () throws(CredentialError) in
             guard let folder = try PrivateDirectory.open(Self.folder(of: group), below: dataHome) else {
                 return nil
@@ -109,7 +109,7 @@ package struct EncryptedFileStore: SecretStore {
     /// - Parameter newKey: what a file made now is opened with; what the user has configured without it.
     func update(
         _ group: KeychainGroup, newKey: StoreKey? = nil,
-        _ change: (inout OpenedStore) throws(CredentialError) -> Void
+        _ change: (inout DecryptedStore) throws(CredentialError) -> Void
     ) throws(CredentialError) {
         try asStoreFailure { () throws(CredentialError) in
             let folder = try PrivateDirectory.create(Self.folder(of: group), below: dataHome)
@@ -159,20 +159,20 @@ package struct EncryptedFileStore: SecretStore {
     }
 
     private func newStore(of group: KeychainGroup, openedBy newKey: StoreKey?) throws(CredentialError)
-        -> OpenedStore
+        -> DecryptedStore
     {
         let storeKey = if let newKey { newKey } else { try keys.configuredKey(of: group) }
         let (header, key) = try keys.newFile(openedBy: storeKey, cost: cost)
-        return OpenedStore(header: header, items: StoreItems(), key: key, origin: .new)
+        return DecryptedStore(header: header, items: StoreItems(), key: key, origin: .new)
     }
 
     /// Writes the next generation and reads it back.
-    private func replace(_ store: OpenedStore, in folder: borrowing PrivateDirectory) throws(CredentialError) {
+    private func replace(_ store: DecryptedStore, in folder: borrowing PrivateDirectory) throws(CredentialError) {
         var header = store.header
         header.generation &+= 1
         header.bodySalt = random.bytes(32)
         let path = Self.shownPath(Self.fileName, in: folder)
-        let file = try SealedStore.seal(store.items, header: header, key: store.key, cryptography)
+        let file = try EncryptedStoreFile.seal(store.items, header: header, key: store.key, cryptography)
         guard file.count <= Self.sizeLimit else {
             throw CredentialError(.storeUnavailable, "the store \(path) would grow beyond \(Self.sizeLimit) bytes")
         }
@@ -188,13 +188,13 @@ package struct EncryptedFileStore: SecretStore {
         }
         try folder.write(file, to: Self.fileName)
         guard let written = try folder.read(Self.fileName, limit: Self.sizeLimit), written == file,
-            try SealedStore(written, path: path, cryptography).items(store.key, cryptography) == store.items
+            try EncryptedStoreFile(written, path: path, cryptography).items(store.key, cryptography) == store.items
         else { throw StoreHeader.damaged(path, "it does not hold what was written") }
     }
 
     /// The id of the generation before where that is of another store than the current one, as where a file of elsewhere was put in
     /// its place: nothing else has the key to what it has sealed.
-    private func strandedID(of previous: [UInt8], by store: OpenedStore) -> String? {
+    private func strandedID(of previous: [UInt8], by store: DecryptedStore) -> String? {
         guard let (header, _) = try? StoreHeader.read(previous, path: Self.previousName, cryptography),
             case .current(let current) = store.origin,
             let (now, _) = try? StoreHeader.read(current, path: Self.fileName, cryptography)
@@ -206,7 +206,7 @@ package struct EncryptedFileStore: SecretStore {
     /// Reads the current generation, or where that is damaged or lost the one before.
     private func load(
         _ folder: borrowing PrivateDirectory, _ group: KeychainGroup
-    ) throws(CredentialError) -> OpenedStore? {
+    ) throws(CredentialError) -> DecryptedStore? {
         let current = try folder.read(Self.fileName, limit: Self.sizeLimit)
         let path = Self.shownPath(Self.fileName, in: folder)
         var damage = StoreHeader.damaged(path, "it is missing")
@@ -241,12 +241,12 @@ package struct EncryptedFileStore: SecretStore {
     }
 
     private func open(
-        _ file: [UInt8], of group: KeychainGroup, path: String, origin: OpenedStore.Origin
-    ) throws(CredentialError) -> OpenedStore {
-        let sealed = try SealedStore(file, path: path, cryptography)
+        _ file: [UInt8], of group: KeychainGroup, path: String, origin: DecryptedStore.Origin
+    ) throws(CredentialError) -> DecryptedStore {
+        let sealed = try EncryptedStoreFile(file, path: path, cryptography)
         let key = try keys.key(for: sealed.header, of: group, path: path)
         let items = try sealed.items(key, cryptography)
-        return OpenedStore(header: sealed.header, items: items, key: key, origin: origin)
+        return DecryptedStore(header: sealed.header, items: items, key: key, origin: origin)
     }
 }
 
@@ -261,15 +261,15 @@ func asStoreFailure<Result>(_ body: () throws(CredentialError) -> Result) throws
 }
 
 /// Tells the user of damage, each thing once: a command reads a store several times.
-final class DamageReport: Sendable {
-    private let report: @Sendable (Message) -> Void
-    private let said = Mutex<Set<Message>>([])
+final class CorruptionReporter: Sendable {
+    private let report: @Sendable (LocalizedMessage) -> Void
+    private let said = Mutex<Set<LocalizedMessage>>([])
 
     /// Passes sentences on to `report`.
-    init(_ report: @escaping @Sendable (Message) -> Void) { self.report = report }
+    init(_ report: @escaping @Sendable (LocalizedMessage) -> Void) { self.report = report }
 
     /// Says a sentence unless it was said before.
-    func say(_ sentence: Message) {
+    func say(_ sentence: LocalizedMessage) {
         if said.withLock({ $0.insert(sentence).inserted }) { report(sentence) }
     }
 }

@@ -12,7 +12,7 @@ struct KeyFile: Sendable {
     let dataHome: String
 
     /// The path as it may stand in a message.
-    var path: String { ForeignText.shown(dataHome + "/credmgr/" + Self.name, limit: 4_096) }
+    var path: String { UntrustedText.shown(dataHome + "/credmgr/" + Self.name, limit: 4_096) }
 
     /// The key; `nil` where there is no file.
     ///

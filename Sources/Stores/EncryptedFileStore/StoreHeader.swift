@@ -83,7 +83,7 @@ struct StoreHeader: Equatable {
     }
 
     /// The error for a file that is not as it was written.
-    static func damaged(_ path: String, _ reason: Message) -> CredentialError {
+    static func damaged(_ path: String, _ reason: LocalizedMessage) -> CredentialError {
         CredentialError(.storeDamaged, "the store \(path) is damaged: \(reason)")
     }
 

@@ -4,7 +4,7 @@ import Synchronization
 
 /// Finds the data keys of files, and remembers them while the process lives.
 final class StoreKeys: Sendable {
-    private let sources: KeySources
+    private let sources: UnlockSources
     private let keyFile: KeyFile
     private let random: any RandomSource
     private let cryptography: any Cryptography
@@ -14,7 +14,7 @@ final class StoreKeys: Sendable {
 
     /// Knows where to look.
     init(
-        sources: KeySources, keyFile: KeyFile, random: any RandomSource, cryptography: any Cryptography
+        sources: UnlockSources, keyFile: KeyFile, random: any RandomSource, cryptography: any Cryptography
     ) {
         self.sources = sources
         self.keyFile = keyFile
@@ -75,7 +75,7 @@ final class StoreKeys: Sendable {
             throw wrong
         }
         for attempt in 1...Self.attempts {
-            let prompt: Message =
+            let prompt: LocalizedMessage =
                 attempt == 1
                 ? "Passphrase of group \(group): " : "That does not open it. Passphrase of group \(group): "
             guard let passphrase = try sources.ask(prompt) else {
@@ -179,11 +179,11 @@ final class StoreKeys: Sendable {
     func forgetOutside(_ fileID: [UInt8]) { sources.unlockedKeys?.remove(Self.cacheName(fileID)) }
 
     private static let attempts = 3
-    private static var passphraseHint: Message {
+    private static var passphraseHint: LocalizedMessage {
         "run: credmgr store unlock; or set CREDMGR_PASSPHRASE_FILE to a file with the passphrase"
     }
 
-    private static func cacheName(_ fileID: [UInt8]) -> CacheEntryName { .dataKey(Base64URL.encode(fileID)) }
+    private static func cacheName(_ fileID: [UInt8]) -> CacheKey { .dataKey(Base64URL.encode(fileID)) }
 
     private func open(
         _ header: StoreHeader, secret: [UInt8], path: String, where fits: (KeySlot.Kind) -> Bool

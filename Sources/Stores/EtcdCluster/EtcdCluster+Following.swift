@@ -21,7 +21,7 @@ extension EtcdCluster {
         // A machine that stands still keeps its connections, and a silent stream looks like one where nothing happens.
         let isAlive: @Sendable () -> Bool = {
             guard elapsed() - heard.withLock({ $0 }) >= Self.silenceMilliseconds else { return true }
-            do throws(RemoteFailure) {
+            do throws(GRPCError) {
                 _ = try channel.call(
                     EtcdMessages.range, EtcdMessages.rangeRequest(prefix, keysOnly: true),
                     milliseconds: Self.signMilliseconds)
@@ -32,7 +32,7 @@ extension EtcdCluster {
             heard.withLock { $0 = elapsed() }
             return true
         }
-        do throws(RemoteFailure) {
+        do throws(GRPCError) {
             try channel.stream(
                 EtcdMessages.watch, EtcdMessages.watchRequest(prefix: prefix, from: revision + 1),
                 metadata: Self.metadata, isWanted: { isWanted() && isAlive() },
@@ -55,7 +55,7 @@ extension EtcdCluster {
         case .cancelled(let news) where news.compactedRevision > 0: return
         case .cancelled(let news):
             beginElsewhere(than: number)
-            throw Self.ended("\(name): \(ForeignText.shown(news.reason))")
+            throw Self.ended("\(name): \(UntrustedText.shown(news.reason))")
         case .lost(let failure):
             beginElsewhere(than: number)
             throw try error(of: failure, name)
@@ -67,7 +67,7 @@ extension EtcdCluster {
         }
     }
 
-    private func error(of failure: RemoteFailure, _ name: String) throws(CredentialError) -> CredentialError {
+    private func error(of failure: GRPCError, _ name: String) throws(CredentialError) -> CredentialError {
         switch failure {
         case .unreached(let error), .broken(let error):
             if let fault = ownFault { return fault }
@@ -79,7 +79,7 @@ extension EtcdCluster {
         }
     }
 
-    private static func ended(_ reason: Message) -> CredentialError {
+    private static func ended(_ reason: LocalizedMessage) -> CredentialError {
         CredentialError(.temporary, "the cluster cannot be followed (\(reason))", hint: "credmgr doctor")
     }
 
@@ -87,7 +87,7 @@ extension EtcdCluster {
     private enum End {
         case unknown
         case enough
-        case cancelled(EtcdNews)
-        case lost(RemoteFailure)
+        case cancelled(WatchEvent)
+        case lost(GRPCError)
     }
 }

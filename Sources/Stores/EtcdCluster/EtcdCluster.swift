@@ -11,12 +11,12 @@ import Synchronization
 /// subtracted from the time of the next call. Once no time is left, calls to nodes that were asked fail at once: so
 /// a command of many calls, and of many groups, is bounded, too.
 package final class EtcdCluster: Cluster {
-    let endpoints: [(name: String, channel: any RemoteProcedures)]
-    private let waiting: ClusterWaiting
+    let endpoints: [(name: String, channel: any GRPCClient)]
+    private let waiting: TimeoutBudget
     /// The function that prints the commands that give this host its access to the cluster.
-    private let setup: @Sendable () -> Message
-    private let certificate: @Sendable () -> OwnCertificate?
-    private let now: @Sendable () -> Instant
+    private let setup: @Sendable () -> LocalizedMessage
+    private let certificate: @Sendable () -> ClientCertificateInfo?
+    private let now: @Sendable () -> Timestamp
     /// The endpoint that is asked first.
     private let first = Mutex(0)
 
@@ -39,11 +39,11 @@ package final class EtcdCluster: Cluster {
     ///   - certificate: reads this host's; `nil` where it shows none, or none can be read.
     ///   - now: the time by which that counts.
     package init(
-        _ endpoints: [(name: String, channel: any RemoteProcedures)],
-        setup: @autoclosure @escaping @Sendable () -> Message = "credmgr groups share --help",
-        waiting: ClusterWaiting = ClusterWaiting(),
-        certificate: @escaping @Sendable () -> OwnCertificate? = { nil },
-        now: @escaping @Sendable () -> Instant = { Instant(epochSeconds: 0) }
+        _ endpoints: [(name: String, channel: any GRPCClient)],
+        setup: @autoclosure @escaping @Sendable () -> LocalizedMessage = "credmgr groups share --help",
+        waiting: TimeoutBudget = TimeoutBudget(),
+        certificate: @escaping @Sendable () -> ClientCertificateInfo? = { nil },
+        now: @escaping @Sendable () -> Timestamp = { Timestamp(epochSeconds: 0) }
     ) {
         self.setup = setup
         self.certificate = certificate
@@ -62,12 +62,12 @@ package final class EtcdCluster: Cluster {
         return ranges.map(\.first)
     }
 
-    package func read(_ keys: [String], listing prefix: String) throws(CredentialError) -> ClusterReading {
+    package func read(_ keys: [String], listing prefix: String) throws(CredentialError) -> ReadResult {
         let request = EtcdMessages.readRequest(keys, listing: prefix)
         let answer = try call(EtcdMessages.transaction, request, again: true)
         var ranges = EtcdMessages.answers(in: answer).ranges
         guard ranges.count == keys.count + 1, let listed = ranges.popLast() else { throw Self.malformed }
-        return ClusterReading(
+        return ReadResult(
             records: ranges.map(\.first), listed: listed, revision: EtcdMessages.revision(of: answer))
     }
 
@@ -102,7 +102,7 @@ package final class EtcdCluster: Cluster {
     }
 
     package func hold(_ lease: ClusterLease) -> any HeldLease {
-        let held = KeptLease()
+        let held = LeaseKeeper()
         let request = EtcdMessages.leaseRequest(lease)
         // If no thread can be had, the lease ends after its time, which is the purpose of a lease.
         try? DeadlineThread.start { [self] in
@@ -119,13 +119,13 @@ package final class EtcdCluster: Cluster {
         _ = try call(EtcdMessages.revoke, EtcdMessages.leaseRequest(lease), again: true)
     }
 
-    package var millisecondsLost: Int64 { waiting.lost }
+    package var millisecondsSpent: Int64 { waiting.lost }
 
-    package func hasWaited(_ milliseconds: Int64) {
+    package func recordWait(_ milliseconds: Int64) {
         waiting.lose(milliseconds, upTo: Self.allMilliseconds - Self.electionMilliseconds)
     }
 
-    package var ownCertificate: OwnCertificate? { certificate() }
+    package var ownCertificate: ClientCertificateInfo? { certificate() }
 
     /// The fault of this host's certificate, if a connection has failed: the nodes do not report it.
     var ownFault: CredentialError? { certificate()?.fault(at: now()) }
@@ -133,14 +133,14 @@ package final class EtcdCluster: Cluster {
     package func health() -> [ClusterNode] {
         var nodes: [ClusterNode] = [], silent: [String] = []
         let begin = elapsed(), waiting = waiting, setup = setup
-        SideBySide.run(endpoints, atMost: endpoints.count, lane: { $0.name }) { endpoint, _ in
+        BoundedWorkQueue.run(endpoints, atMost: endpoints.count, lane: { $0.name }) { endpoint, _ in
             let watch = Stopwatch(), own = waiting.copy()
             var failure: CredentialError?
             do throws(CredentialError) { try Self.check(endpoint, setup, own) } catch { failure = error }
             let reasons = failure?.code == .temporary ? own.failures(of: [endpoint.name]) ?? [] : []
             if !reasons.isEmpty {
                 failure = CredentialError(
-                    .temporary, Message(verbatim: reasons.joined(separator: "; ")),
+                    .temporary, LocalizedMessage(verbatim: reasons.joined(separator: "; ")),
                     hint: "see that etcd runs there, and that this host reaches it")
             }
             return (ClusterNode(name: endpoint.name, milliseconds: watch.elapsed, error: failure), reasons)
@@ -155,8 +155,8 @@ package final class EtcdCluster: Cluster {
     }
 
     private static func check(
-        _ endpoint: (name: String, channel: any RemoteProcedures), _ setup: @escaping @Sendable () -> Message,
-        _ waiting: ClusterWaiting
+        _ endpoint: (name: String, channel: any GRPCClient), _ setup: @escaping @Sendable () -> LocalizedMessage,
+        _ waiting: TimeoutBudget
     ) throws(CredentialError) {
         let single = EtcdCluster([endpoint], setup: setup(), waiting: waiting)
         _ = try single.call(EtcdMessages.status, [], again: true)
@@ -194,7 +194,7 @@ package final class EtcdCluster: Cluster {
             }
             // Those that come later have their share, however long the first ones are silent.
             let share = max(min(Self.leastMilliseconds, left), left / Int64(endpoints.count - step))
-            do throws(RemoteFailure) {
+            do throws(GRPCError) {
                 return try channel.call(
                     method, message, milliseconds: Int(min(Self.callMilliseconds, share)))
             } catch {
@@ -227,7 +227,7 @@ package final class EtcdCluster: Cluster {
         guard error.code == .configuration else { return error }
         error.advice =
             "--ca, --cert and --key of groups share and groups join name PEM files, the last two such that belong together"
-        error.isUnreached = true
+        error.isClusterUnusable = true
         return error
     }
 
@@ -243,7 +243,7 @@ package final class EtcdCluster: Cluster {
     }
 
     /// The commands that make room: history goes, then the files shrink, then writes are accepted again.
-    private static var moreSpace: Message {
+    private static var moreSpace: LocalizedMessage {
         "an administrator of the cluster: etcdctl compact $(etcdctl get / -w fields | sed -n 's/.*Revision. : //p'); "
             + "etcdctl defrag --cluster; etcdctl alarm disarm"
     }
@@ -277,8 +277,8 @@ package final class EtcdCluster: Cluster {
 }
 
 /// A lease that a thread keeps alive until it is released.
-final class KeptLease: HeldLease {
-    private let end = Handover<Void, Never>()
+final class LeaseKeeper: HeldLease {
+    private let end = OneShot<Void, Never>()
 
     func release() { end.put(.success(())) }
 

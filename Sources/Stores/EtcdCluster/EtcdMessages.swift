@@ -23,7 +23,7 @@ enum EtcdMessages {
     static func rangeRequest(
         _ key: String, end: [UInt8] = [], revision: Int64 = 0, keysOnly: Bool = false
     ) -> [UInt8] {
-        var writer = MessageWriter()
+        var writer = ProtobufWriter()
         writer.data(1, Array(key.utf8))
         writer.data(2, end)
         writer.number(4, revision)
@@ -33,7 +33,7 @@ enum EtcdMessages {
 
     /// Several keys at one moment, and what there is below a prefix: a transaction of reads, without a condition.
     static func readRequest(_ keys: [String], listing prefix: String? = nil) -> [UInt8] {
-        var writer = MessageWriter()
+        var writer = ProtobufWriter()
         for key in keys {
             writer.message(2) { operation in
                 operation.message(1) { $0.data(1, Array(key.utf8)) }
@@ -52,7 +52,7 @@ enum EtcdMessages {
     }
 
     static func transactionRequest(_ transaction: ClusterTransaction) -> [UInt8] {
-        var writer = MessageWriter()
+        var writer = ProtobufWriter()
         for (key, revision) in transaction.conditions.sorted(by: { $0.key < $1.key }) {
             writer.message(1) { compare in
                 // EQUAL is 0; MOD is 2. An absent key has the revision 0.
@@ -86,19 +86,19 @@ enum EtcdMessages {
     }
 
     static func grantRequest(seconds: Int64) -> [UInt8] {
-        var writer = MessageWriter()
+        var writer = ProtobufWriter()
         writer.number(1, seconds)
         return writer.bytes
     }
 
     static func leaseRequest(_ lease: ClusterLease) -> [UInt8] {
-        var writer = MessageWriter()
+        var writer = ProtobufWriter()
         writer.number(1, lease.number)
         return writer.bytes
     }
 
     static func watchRequest(prefix: String, from revision: Int64) -> [UInt8] {
-        var writer = MessageWriter()
+        var writer = ProtobufWriter()
         writer.message(1) { create in
             create.data(1, Array(prefix.utf8))
             create.data(2, end(ofPrefix: prefix))
@@ -111,15 +111,15 @@ enum EtcdMessages {
 
     /// A header's revision: the cluster's own, of the whole store.
     static func revision(of answer: [UInt8]) -> Int64 {
-        for (field, value) in MessageReader(answer) where field == 1 {
-            for (field, value) in MessageReader(value.data) where field == 3 { return value.number }
+        for (field, value) in ProtobufReader(answer) where field == 1 {
+            for (field, value) in ProtobufReader(value.data) where field == 3 { return value.number }
         }
         return 0
     }
 
     static func records(in answer: [UInt8]) -> [ClusterRecord] {
         var records: [ClusterRecord] = []
-        for (field, value) in MessageReader(answer) where field == 2 {
+        for (field, value) in ProtobufReader(answer) where field == 2 {
             if let record = record(value.data) { records.append(record) }
         }
         return records
@@ -129,10 +129,10 @@ enum EtcdMessages {
     static func answers(in transaction: [UInt8]) -> (succeeded: Bool, ranges: [[ClusterRecord]]) {
         var succeeded = false
         var ranges: [[ClusterRecord]] = []
-        for (field, value) in MessageReader(transaction) {
+        for (field, value) in ProtobufReader(transaction) {
             if field == 2 { succeeded = value.number != 0 }
             guard field == 3 else { continue }
-            for (field, value) in MessageReader(value.data) where field == 1 {
+            for (field, value) in ProtobufReader(value.data) where field == 1 {
                 ranges.append(records(in: value.data))
             }
         }
@@ -141,7 +141,7 @@ enum EtcdMessages {
 
     static func lease(in answer: [UInt8]) -> (number: Int64, seconds: Int64) {
         var lease = (number: Int64(0), seconds: Int64(0))
-        for (field, value) in MessageReader(answer) {
+        for (field, value) in ProtobufReader(answer) {
             if field == 2 { lease.number = value.number }
             if field == 3 { lease.seconds = value.number }
         }
@@ -151,8 +151,8 @@ enum EtcdMessages {
     /// The alarms that members have raised (`AlarmResponse`).
     static func alarms(in answer: [UInt8]) -> [String] {
         var alarms: [String] = []
-        for (field, value) in MessageReader(answer) where field == 2 {
-            for (field, value) in MessageReader(value.data) where field == 2 && value.number != 0 {
+        for (field, value) in ProtobufReader(answer) where field == 2 {
+            for (field, value) in ProtobufReader(value.data) where field == 2 && value.number != 0 {
                 alarms.append(
                     value.number == 1 ? "NOSPACE" : value.number == 2 ? "CORRUPT" : "number \(value.number)")
             }
@@ -161,9 +161,9 @@ enum EtcdMessages {
     }
 
     /// The content of a message of a watch.
-    static func news(in answer: [UInt8]) -> EtcdNews {
-        var news = EtcdNews()
-        for (field, value) in MessageReader(answer) {
+    static func news(in answer: [UInt8]) -> WatchEvent {
+        var news = WatchEvent()
+        for (field, value) in ProtobufReader(answer) {
             switch field {
             case 4: news.isCancelled = value.number != 0
             case 5: news.compactedRevision = value.number
@@ -171,7 +171,7 @@ enum EtcdMessages {
             case 11:
                 var isRemoval = false
                 var changed: ClusterRecord?
-                for (field, value) in MessageReader(value.data) {
+                for (field, value) in ProtobufReader(value.data) {
                     if field == 1 { isRemoval = value.number == 1 }
                     if field == 2 { changed = record(value.data) }
                 }
@@ -187,7 +187,7 @@ enum EtcdMessages {
         var value: [UInt8] = []
         var revision: Int64 = 0
         var created: Int64 = 0
-        for (field, content) in MessageReader(bytes) {
+        for (field, content) in ProtobufReader(bytes) {
             switch field {
             case 1: key = content.data
             case 2: created = content.number
@@ -203,7 +203,7 @@ enum EtcdMessages {
 }
 
 /// A message of a watch.
-struct EtcdNews {
+struct WatchEvent {
     /// The changes of the records.
     var changes: [ClusterChange] = []
     /// Whether the server has ended the watch, and why.

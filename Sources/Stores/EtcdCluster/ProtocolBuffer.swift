@@ -1,6 +1,6 @@
 /// A message in the Protocol Buffers encoding, written field by field: varints and length-delimited fields are all that etcd's
 /// messages need.
-struct MessageWriter {
+struct ProtobufWriter {
     /// The message so far.
     private(set) var bytes: [UInt8] = []
 
@@ -33,8 +33,8 @@ struct MessageWriter {
     }
 
     /// A message within the message.
-    mutating func message(_ field: UInt64, _ build: (inout MessageWriter) -> Void) {
-        var inner = MessageWriter()
+    mutating func message(_ field: UInt64, _ build: (inout ProtobufWriter) -> Void) {
+        var inner = ProtobufWriter()
         build(&inner)
         chosenData(field, inner.bytes)
     }
@@ -47,7 +47,7 @@ struct MessageWriter {
 }
 
 /// The fields of a message. A message that is none has no fields from the place where it is not.
-struct MessageReader: Sequence, IteratorProtocol {
+struct ProtobufReader: Sequence, IteratorProtocol {
     /// One field.
     enum Value {
         case number(Int64)
@@ -98,7 +98,7 @@ struct MessageReader: Sequence, IteratorProtocol {
     }
 }
 
-extension MessageReader.Value {
+extension ProtobufReader.Value {
     var data: [UInt8] { if case .data(let data) = self { data } else { [] } }
     var number: Int64 { if case .number(let number) = self { number } else { 0 } }
 }

@@ -43,7 +43,7 @@ package struct AccountLockFiles: AccountLocks {
     }
 
     private func busy(_ account: String, _ group: KeychainGroup, _ seconds: Int) -> CredentialError {
-        let name = ForeignText.shown(account)
+        let name = UntrustedText.shown(account)
         guard let holder = holder(of: account, in: group) else {
             return CredentialError(
                 .lockTimeout, "other processes have held the lock of account \(name) for \(seconds) s",

@@ -5,7 +5,7 @@ import Platform
 ///
 /// Reading takes no lock, for a record is only ever replaced as a whole. `format` says which layout a group has.
 /// `docs/file-store.md` describes the files.
-package struct AccountRecordFiles: AccountRecords {
+package struct AccountRecordFiles: AccountRecordStore {
     /// The layout of a group's folder that this program writes; it reads every earlier one.
     static let layout = GroupFolders.layout
     static let formatName = GroupFolders.formatName
@@ -59,7 +59,7 @@ package struct AccountRecordFiles: AccountRecords {
     private func read(
         _ id: String, in group: KeychainGroup, _ folder: borrowing PrivateDirectory
     ) throws(CredentialError) -> AccountRecord? {
-        guard Name.isValid(id) else { return nil }
+        guard Identifier.isValid(id) else { return nil }
         let bytes: [UInt8]?
         do throws(CredentialError) { bytes = try folder.read(id, limit: Self.limit) } catch {
             // The record is the store of what stands in it.
@@ -75,7 +75,7 @@ package struct AccountRecordFiles: AccountRecords {
     ) throws(CredentialError) -> AccountRecord {
         do throws(CredentialError) { return try AccountRecord(bytes, of: id, in: group) } catch {
             if error.code == .unsupported {
-                let path = ForeignText.shown(folder.path(of: id), limit: 4_096)
+                let path = UntrustedText.shown(folder.path(of: id), limit: 4_096)
                 throw CredentialError(
                     .unsupported, "the record \(path) cannot be used: \(error)", hint: error.advice)
             }
@@ -86,14 +86,14 @@ package struct AccountRecordFiles: AccountRecords {
     private func damaged(
         _ id: String, _ error: CredentialError, _ folder: borrowing PrivateDirectory
     ) -> CredentialError {
-        let path = ForeignText.shown(folder.path(of: id), limit: 4_096)
+        let path = UntrustedText.shown(folder.path(of: id), limit: 4_096)
         return CredentialError(
             .storeDamaged, "the record \(path) is damaged: \(error)", hint: "credmgr doctor --fix")
     }
 
     package func write(
         _ record: AccountRecord, expecting expected: Int64?
-    ) throws(CredentialError) -> RecordWriting {
+    ) throws(CredentialError) -> WriteResult {
         let group = record.group, id = record.account.id
         try makeGroup(group)
         let folder = try folders.create(.accounts, of: group)
@@ -115,12 +115,12 @@ package struct AccountRecordFiles: AccountRecords {
 
     package func remove(
         _ id: String, in group: KeychainGroup, expecting expected: Int64
-    ) throws(CredentialError) -> RecordWriting {
+    ) throws(CredentialError) -> WriteResult {
         guard try isThere(group), let folder = try folders.open(.accounts, of: group) else { return .overtaken }
         // Before, so that a record that is missing was never signed out, wherever this ends; and behind, as somebody may
         // make the index again meanwhile.
         try note(AccountIndex.removal(id), in: group)
-        let outcome: FileExchange
+        let outcome: ReplaceResult
         do throws(CredentialError) {
             outcome = try folder.exchange(nil, for: id, limit: Self.limit, patience: Self.patience) {
                 (bytes) throws(CredentialError) in
@@ -162,8 +162,8 @@ package struct AccountRecordFiles: AccountRecords {
 
     package func registry(
         of group: KeychainGroup, damaged: (String, CredentialError) -> Void
-    ) throws(CredentialError) -> AccountRegistry {
-        var registry = AccountRegistry()
+    ) throws(CredentialError) -> AccountList {
+        var registry = AccountList()
         let index = try index(of: group, .ids)
         guard let folder = try folders.open(.accounts, of: group) else {
             // A sign-out takes the name of the account away first: an account that is named is missing together
@@ -217,23 +217,23 @@ package struct AccountRecordFiles: AccountRecords {
             guard folder.contains(Self.olderName) else {
                 // It is written before any account is.
                 guard Self.hasAccounts(folder) else { return nil }
-                let path = ForeignText.shown(folder.path(of: Self.formatName), limit: 4_096)
+                let path = UntrustedText.shown(folder.path(of: Self.formatName), limit: 4_096)
                 throw CredentialError(
                     .storeDamaged,
                     "the file \(path) is missing, which says how the accounts of group \(group) are kept",
-                    hint: "(umask 077; echo \(Self.layout) > \(ShellQuote.word(path)))")
+                    hint: "(umask 077; echo \(Self.layout) > \(ShellQuoting.word(path)))")
             }
-            let path = ForeignText.shown(folder.path(of: Self.olderName), limit: 4_096)
+            let path = UntrustedText.shown(folder.path(of: Self.olderName), limit: 4_096)
             throw CredentialError(
                 .unsupported, "an older credmgr has kept the accounts of group \(group) in \(path)",
                 hint: "credmgr doctor --fix")
         }
-        let path = ForeignText.shown(folder.path(of: Self.formatName), limit: 4_096)
+        let path = UntrustedText.shown(folder.path(of: Self.formatName), limit: 4_096)
         let word = String(decoding: text.prefix { $0 != 0x0A }, as: UTF8.self)
         guard let number = Int(word), number > 0 else {
             throw CredentialError(
                 .storeDamaged, "the file \(path) is damaged: it holds no number",
-                hint: "(umask 077; echo \(Self.layout) > \(ShellQuote.word(path)))")
+                hint: "(umask 077; echo \(Self.layout) > \(ShellQuoting.word(path)))")
         }
         guard number <= Self.layout else {
             throw CredentialError(
@@ -259,12 +259,13 @@ package struct AccountRecordFiles: AccountRecords {
     // MARK: The index
 
     package func index(
-        of group: KeychainGroup, _ check: IndexCheck
+        of group: KeychainGroup, _ check: IndexVerification
     ) throws(CredentialError) -> AccountIndex {
         guard let folder = try folders.open(of: group), try isThere(group, folder) else { return AccountIndex() }
         let size = check == .none ? 0 : try folder.openExisting(Self.indexName)?.size ?? 0
-        let listing: Listing? =
-            size < Self.listingSize ? nil : Listing { [self] () throws(CredentialError) in try idSum(in: group) }
+        let listing: DirectoryListing? =
+            size < Self.listingSize
+            ? nil : DirectoryListing { [self] () throws(CredentialError) in try idSum(in: group) }
         let index = try readIndex(folder)
         if let index, try agrees(index, check, in: group, listing) { return index }
         return try remade(group, folder)
@@ -276,14 +277,14 @@ package struct AccountRecordFiles: AccountRecords {
     private func readIndex(_ folder: borrowing PrivateDirectory) throws(CredentialError) -> AccountIndex? {
         guard let file = try folder.read(Self.indexName, limit: Self.indexLimit) else { return nil }
         guard !AccountIndex.isNewer(file) else {
-            let path = ForeignText.shown(folder.path(of: Self.indexName), limit: 4_096)
+            let path = UntrustedText.shown(folder.path(of: Self.indexName), limit: 4_096)
             throw CredentialError(.unsupported, "a newer credmgr wrote the index \(path)", hint: "upgrade credmgr")
         }
         return AccountIndex(file)
     }
 
     package func confirmed(
-        _ index: AccountIndex, of group: KeychainGroup, _ check: IndexCheck
+        _ index: AccountIndex, of group: KeychainGroup, _ check: IndexVerification
     ) throws(CredentialError) -> AccountIndex {
         if try agrees(index, check, in: group) { return index }
         guard let folder = try folders.open(of: group) else { return AccountIndex() }
@@ -291,7 +292,8 @@ package struct AccountRecordFiles: AccountRecords {
     }
 
     private func agrees(
-        _ index: AccountIndex, _ check: IndexCheck, in group: KeychainGroup, _ listing: Listing? = nil
+        _ index: AccountIndex, _ check: IndexVerification, in group: KeychainGroup,
+        _ listing: DirectoryListing? = nil
     ) throws(CredentialError) -> Bool {
         if check == .none { return true }
         let named = index.idSum
@@ -306,15 +308,17 @@ package struct AccountRecordFiles: AccountRecords {
     }
 
     /// Which accounts have a record.
-    private func idSum(in group: KeychainGroup) throws(CredentialError) -> NameSum {
-        var sum = NameSum()
+    private func idSum(in group: KeychainGroup) throws(CredentialError) -> UnorderedChecksum {
+        var sum = UnorderedChecksum()
         guard let folder = try folders.open(.accounts, of: group) else { return sum }
         try folder.eachName { if Self.isRecord($0) { sum.add($0) } }
         return sum
     }
 
     /// Whether a file is the record of an account. No id has a dot: who puts `ID.bak` there has made no account.
-    private static func isRecord(_ name: borrowing Span<UInt8>) -> Bool { Name.isValid(name) && !Name.hasDot(name) }
+    private static func isRecord(_ name: borrowing Span<UInt8>) -> Bool {
+        Identifier.isValid(name) && !Identifier.hasDot(name)
+    }
 
     /// The accounts that have a record, sorted.
     private func ids(in group: KeychainGroup) throws(CredentialError) -> [String] {
@@ -339,7 +343,7 @@ package struct AccountRecordFiles: AccountRecords {
             do throws(CredentialError) {
                 if let record = try read(id, in: group, folder) { accounts[id] = record.account }
             } catch {
-                guard error.isOfStore || error.code == .unsupported else { throw error }
+                guard error.isStoreFailure || error.code == .unsupported else { throw error }
                 unreadable.append(id)
             }
         }
@@ -422,17 +426,17 @@ package struct AccountRecordFiles: AccountRecords {
 }
 
 /// The names of records on their way, while something else is done; at once where the system gives no thread.
-private struct Listing {
-    private let call: BackgroundCall<NameSum, CredentialError>?
-    private let list: @Sendable () throws(CredentialError) -> NameSum
+private struct DirectoryListing {
+    private let call: ThreadTask<UnorderedChecksum, CredentialError>?
+    private let list: @Sendable () throws(CredentialError) -> UnorderedChecksum
 
-    init(_ list: @escaping @Sendable () throws(CredentialError) -> NameSum) {
+    init(_ list: @escaping @Sendable () throws(CredentialError) -> UnorderedChecksum) {
         self.list = list
-        call = try? BackgroundCall(list)
+        call = try? ThreadTask(list)
     }
 
     /// Which names there are.
-    func sum() throws(CredentialError) -> NameSum {
+    func sum() throws(CredentialError) -> UnorderedChecksum {
         guard let call else { return try list() }
         while true {
             if let result = call.result(until: Deadline(milliseconds: .max)) { return try result.get() }
@@ -440,9 +444,9 @@ private struct Listing {
     }
 }
 
-extension FileExchange {
+extension ReplaceResult {
     /// The meaning of the result for a record.
-    fileprivate var writing: RecordWriting {
+    fileprivate var writing: WriteResult {
         switch self {
         case .done: .done
         case .refused: .overtaken

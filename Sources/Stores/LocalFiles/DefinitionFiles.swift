@@ -2,7 +2,7 @@ package import CredentialCore
 import Platform
 
 /// The files that define account types, and `config.json`.
-package struct DefinitionFiles: TypeFiles {
+package struct DefinitionFiles: DefinitionStore {
     private static let limit = 1 << 20
 
     /// The folder that definitions are written to, made where it is missing.
@@ -11,8 +11,10 @@ package struct DefinitionFiles: TypeFiles {
     /// Reads anywhere and writes below `$XDG_CONFIG_HOME`.
     package init(configHome: String) { self.configHome = configHome }
 
-    package func read(_ path: String) throws(CredentialError) -> TypeFile? {
-        try PlainFile.read(path, limit: Self.limit).map { TypeFile(bytes: $0.content, isPrivate: $0.isPrivate) }
+    package func read(_ path: String) throws(CredentialError) -> DefinitionFile? {
+        try UserInputFile.read(path, limit: Self.limit).map {
+            DefinitionFile(bytes: $0.content, isPrivate: $0.isPrivate)
+        }
     }
 
     package func names(in folder: String) throws(CredentialError) -> [String] { try FileNames.inFolder(folder) }
@@ -30,7 +32,7 @@ package struct DefinitionFiles: TypeFiles {
     package func isOfRoot(_ path: String) -> Bool {
         // A name that another user may exchange says nothing of the file.
         guard let slash = path.lastIndex(of: "/") else { return false }
-        return [path, String(path[..<slash])].allSatisfy(TrustedHands.areRoots)
+        return [path, String(path[..<slash])].allSatisfy(OwnershipCheck.areRoots)
     }
 
     /// The folders below ``configHome`` and the name of a file that may be written.

@@ -20,7 +20,7 @@ package struct EventLogFile: EventLog {
     package init(_ folders: GroupFolders) { self.folders = folders }
 
     package func follow(_ group: KeychainGroup?) throws(CredentialError) -> any EventFeed {
-        try EventReader(folders, group: group)
+        try EventTailer(folders, group: group)
     }
 
     /// Adds an event; what cannot be written is dropped.

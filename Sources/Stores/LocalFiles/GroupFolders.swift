@@ -95,7 +95,7 @@ package struct GroupFolders: Sendable {
             guard let file = try journal.openExisting(name), let mark = ProcessMark(file.read(256, at: 0)),
                 mark.isAnotherLivingProcess
             else { continue }
-            let account = ForeignText.shown(String(name.dropLast(Self.reserveSuffix.count)))
+            let account = UntrustedText.shown(String(name.dropLast(Self.reserveSuffix.count)))
             throw CredentialError(
                 .lockTimeout,
                 "process \(mark.processID) of an older credmgr is refreshing account \(account) of group \(group)",

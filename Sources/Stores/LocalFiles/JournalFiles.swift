@@ -2,7 +2,7 @@ package import CredentialCore
 import Platform
 
 /// The journal of generations in flight: one sealed file per account in the group's `journal` folder.
-package struct JournalFiles: GenerationJournal {
+package struct JournalFiles: TokenSetJournal {
     /// The largest record accepted, in bytes.
     private static let limit = 8 << 20
     private static let reserveSuffix = GroupFolders.reserveSuffix
@@ -74,7 +74,7 @@ package struct JournalFiles: GenerationJournal {
         // Now rather than when the tokens have come, which is no time to learn that the disk is full.
         try folders.raiseLayout(of: group)
         let folder = try folders.create(.journal, of: group), name = account + Self.reserveSuffix
-        let own = ProcessMark.own, shown = ForeignText.shown(account)
+        let own = ProcessMark.own, shown = UntrustedText.shown(account)
         var holder: ProcessMark?
         var isReserved = try folder.extendReserve(size, in: name, where: { ProcessMark($0) == own })
         if !isReserved {

@@ -47,10 +47,10 @@ final class MachineKey: Sendable {
             let key = try folder.read(name, limit: SHA256.size)
         else { return nil }
         guard key.count == SHA256.size else {
-            let path = ForeignText.shown(folder.path(of: name), limit: 4_096)
+            let path = UntrustedText.shown(folder.path(of: name), limit: 4_096)
             throw CredentialError(
                 .inputOutput, "the key file \(path) holds \(key.count) bytes instead of \(SHA256.size)",
-                hint: "rm \(ShellQuote.word(path))")
+                hint: "rm \(ShellQuoting.word(path))")
         }
         return key
     }

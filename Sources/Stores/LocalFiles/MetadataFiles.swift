@@ -29,7 +29,7 @@ package struct MetadataFiles: MetadataCache {
         key = MachineKey("metadata.key", in: ["credmgr"], below: stateHome, random: random)
     }
 
-    package func read(_ address: String) -> PublishedDocument? {
+    package func read(_ address: String) -> ProviderDocument? {
         guard let folder = try? PrivateDirectory.open(Self.folder, below: cacheHome),
             let bytes = try? folder.read(Self.name(of: address), limit: Self.limit),
             let content = content(of: bytes),
@@ -38,14 +38,14 @@ package struct MetadataFiles: MetadataCache {
             let document = members["document"]?.object, let fetchedAt = members["fetched_at"]?.integer,
             let lifetime = members["lifetime"]?.integer
         else { return nil }
-        var kept = PublishedDocument(
-            document: document, fetchedAt: Instant(epochSeconds: fetchedAt), lifetime: lifetime,
+        var kept = ProviderDocument(
+            document: document, fetchedAt: Timestamp(epochSeconds: fetchedAt), lifetime: lifetime,
             entityTag: members["etag"]?.string, lastModified: members["last_modified"]?.string)
-        kept.soughtAt = members["sought_at"]?.integer.map(Instant.init)
+        kept.soughtAt = members["sought_at"]?.integer.map(Timestamp.init)
         return kept
     }
 
-    package func write(_ document: PublishedDocument, for address: String) {
+    package func write(_ document: ProviderDocument, for address: String) {
         var members = JSONObject()
         members["version"] = .integer(Self.version)
         members["address"] = .string(address)
@@ -86,15 +86,15 @@ package struct MetadataFiles: MetadataCache {
     /// Removes the oldest files beyond the limits, and files of an earlier form. A provider can invent addresses.
     private static func removeOldest(in folder: borrowing PrivateDirectory, besides newest: String) {
         guard let names = try? folder.names() else { return }
-        var files: [(name: String, facts: FileFacts)] = []
+        var files: [(name: String, facts: FileStatus)] = []
         for name in names where name != newest && !name.hasPrefix(".") {
             guard name.hasSuffix(suffix) else {
                 try? folder.remove(name)
                 continue
             }
-            if let facts = FileFacts.of(folder.path(of: name)) { files.append((name, facts)) }
+            if let facts = FileStatus.of(folder.path(of: name)) { files.append((name, facts)) }
         }
-        var size = FileFacts.of(folder.path(of: newest))?.size ?? 0
+        var size = FileStatus.of(folder.path(of: newest))?.size ?? 0
         var count = 1
         for (name, facts) in files.sorted(by: { $0.facts.modified > $1.facts.modified }) {
             count += 1

@@ -35,7 +35,7 @@ package final class UsedTokenFiles: UsedRefreshTokens {
         return lines(of: Self.file(of: code)).contains { $0.kind == .token && $0.name == digest }
     }
 
-    package func record(_ token: Secret, until end: Instant?) {
+    package func record(_ token: Secret, until end: Timestamp?) {
         // Without it a token of an old store is sent, as it would be on another machine.
         guard let code = code(of: token, makesKey: true) else { return }
         append(Line(.token, Base64URL.encode(code), 0, end ?? defaultEnd), to: Self.file(of: code))
@@ -46,7 +46,7 @@ package final class UsedTokenFiles: UsedRefreshTokens {
         return lines(of: Self.file(of: bytes)).filter { $0.kind == .grant && $0.name == grant }.map(\.number).max()
     }
 
-    package func record(rotation: Int64, of grant: String, until end: Instant?) {
+    package func record(rotation: Int64, of grant: String, until end: Timestamp?) {
         guard let bytes = Base64URL.decode(grant), bytes.count > 1 else { return }
         append(Line(.grant, grant, rotation, end ?? defaultEnd), to: Self.file(of: bytes))
     }
@@ -62,7 +62,7 @@ package final class UsedTokenFiles: UsedRefreshTokens {
         }
         if let reason = FileSystem.refusal(at: place) {
             throw CredentialError(
-                .inputOutput, "nothing can be written to \(ForeignText.shown(place, limit: 4_096)): \(reason)",
+                .inputOutput, "nothing can be written to \(UntrustedText.shown(place, limit: 4_096)): \(reason)",
                 hint: "df -h '\(place)'")
         }
         try PrivateDirectory.checkCanBeMade("\(place)/line")
@@ -70,7 +70,7 @@ package final class UsedTokenFiles: UsedRefreshTokens {
         for name in try folder.names() { _ = try folder.read(name, limit: Self.limit) }
     }
 
-    private var defaultEnd: Instant { clock.now.adding(Self.lifetime) }
+    private var defaultEnd: Timestamp { clock.now.adding(Self.lifetime) }
 
     private func code(of token: Secret, makesKey: Bool) -> [UInt8]? {
         key.code(of: Array("refresh token of credmgr\n\(token.reveal())".utf8), makesKey: makesKey)
@@ -88,9 +88,9 @@ package final class UsedTokenFiles: UsedRefreshTokens {
         let kind: Kind
         let name: String
         let number: Int64
-        let end: Instant
+        let end: Timestamp
 
-        init(_ kind: Kind, _ name: String, _ number: Int64, _ end: Instant) {
+        init(_ kind: Kind, _ name: String, _ number: Int64, _ end: Timestamp) {
             (self.kind, self.name, self.number, self.end) = (kind, name, number, end)
         }
 
@@ -99,7 +99,7 @@ package final class UsedTokenFiles: UsedRefreshTokens {
             guard words.count == 4, let kind = Kind(rawValue: String(words[0])), let number = Int64(words[2]),
                 let end = Int64(words[3])
             else { return nil }
-            self.init(kind, String(words[1]), number, Instant(epochSeconds: end))
+            self.init(kind, String(words[1]), number, Timestamp(epochSeconds: end))
         }
 
         var bytes: [UInt8] { Array("\(kind.rawValue) \(name) \(number) \(end.epochSeconds)\n".utf8) }

@@ -27,35 +27,35 @@ package struct SealedCache: AccessTokenCache {
     }
 
     /// The cache with its key at hand, to read several entries; `nil` where nothing was ever kept.
-    package func opened() -> OpenCache? {
-        guard let folder = RuntimeFolder.open(runtime: runtime), let keys = CacheKeys.find(in: folder) else {
+    package func opened() -> UnlockedCache? {
+        guard let folder = RuntimeDirectory.open(runtime: runtime), let keys = SplitCacheKey.find(in: folder) else {
             return nil
         }
-        return OpenCache(folder, keys, clock)
+        return UnlockedCache(folder, keys, clock)
     }
 
     /// The same, with all that is missing made.
-    private func made() throws(CredentialError) -> OpenCache {
-        guard let folder = RuntimeFolder.make(runtime: runtime) else {
+    private func made() throws(CredentialError) -> UnlockedCache {
+        guard let folder = RuntimeDirectory.make(runtime: runtime) else {
             throw CredentialError(
                 .unsupported, "there is no runtime folder that is the user's own",
                 hint: "set XDG_RUNTIME_DIR to a folder that only you can write")
         }
-        let keys = try CacheKeys.make(in: folder)
-        return OpenCache(folder, keys, clock)
+        let keys = try SplitCacheKey.make(in: folder)
+        return UnlockedCache(folder, keys, clock)
     }
 
-    package func read(_ name: CacheEntryName) -> [UInt8]? { opened()?.read(name) }
+    package func read(_ name: CacheKey) -> [UInt8]? { opened()?.read(name) }
 
-    package func write(_ entry: [UInt8], name: CacheEntryName, seconds: Int64) {
+    package func write(_ entry: [UInt8], name: CacheKey, seconds: Int64) {
         if seconds <= 0 { return remove(name) }
         // An entry that cannot be kept is a miss for the next call, and no error of this one.
         (try? made())?.write(entry, name: name, seconds: seconds)
     }
 
-    package func remove(_ name: CacheEntryName) { opened()?.remove(name) }
+    package func remove(_ name: CacheKey) { opened()?.remove(name) }
 
-    package func removeAll(ofOwner name: CacheEntryName) { opened()?.removeAll(ofOwner: name) }
+    package func removeAll(ofOwner name: CacheKey) { opened()?.removeAll(ofOwner: name) }
 
     package func removeTokens() { opened()?.removeTokens() }
 

@@ -4,7 +4,7 @@ import Platform
 import Synchronization
 
 /// The time that a call may take; a person's time to answer does not count.
-struct Allowance {
+struct TimeBudget {
     private let milliseconds: Int32
     /// When it ends.
     private(set) var deadline: Deadline
@@ -19,7 +19,7 @@ struct Allowance {
 }
 
 /// The progress of a step on the Secret Service.
-enum ServiceStep<Value: Sendable>: Sendable {
+enum StepState<Value: Sendable>: Sendable {
     /// It is through.
     case done(Value)
     /// These objects must be unlocked before it can be tried again.
@@ -48,17 +48,17 @@ final class SecretServiceAccess: Sendable {
     /// for the time after a restart of the bus.
     private enum First {
         case notBegun
-        case begun(BackgroundCall<SecretServiceSession, ServiceFault>)
+        case begun(ThreadTask<SecretServiceSession, SecretServiceError>)
         case taken
     }
     private let first = Mutex(First.notBegun)
     private let whileWaiting: @Sendable () -> Void
-    private let waiting: any WaitingDisplay
+    private let waiting: any ProgressDisplay
 
     init(
         busAddress: String?, staleVariable: CredentialError?, canPrompt: Bool, promptSeconds: Int,
         whileWaiting: @escaping @Sendable () -> Void,
-        waiting: any WaitingDisplay
+        waiting: any ProgressDisplay
     ) {
         self.whileWaiting = whileWaiting
         self.waiting = waiting
@@ -73,8 +73,8 @@ final class SecretServiceAccess: Sendable {
     /// - Throws: ``ErrorCode/storeLocked`` when what is locked needs a person and there is none,
     ///   ``ErrorCode/cancelled`` when the person dismissed the question, else what the step met.
     func settled<Value: Sendable>(
-        _ time: inout Allowance,
-        _ step: @escaping @Sendable (SecretServiceSession, Deadline) throws(ServiceFault) -> ServiceStep<Value>
+        _ time: inout TimeBudget,
+        _ step: @escaping @Sendable (SecretServiceSession, Deadline) throws(SecretServiceError) -> StepState<Value>
     ) throws(CredentialError) -> Value {
         // The collection first, then perhaps an item of its own.
         for _ in 0..<3 {
@@ -84,16 +84,16 @@ final class SecretServiceAccess: Sendable {
             case .locked(let objects): try unlock(objects, &time)
             }
         }
-        throw ServiceFault.locked
+        throw SecretServiceError.locked
     }
 
     /// Lets the keyring ask a question and waits: for a person as long as was said, and without one for the time left, as
     /// some keyrings have questions that answer themselves.
-    func ask(_ question: String, _ time: inout Allowance) throws(CredentialError) {
+    func ask(_ question: String, _ time: inout TimeBudget) throws(CredentialError) {
         let limit = canPrompt ? Deadline(milliseconds: Int32(clamping: promptSeconds * 1_000)) : time.deadline
         let notice = waiting.begin { "the keyring, which asks for its password in a window of its own" }
         defer { notice.end() }
-        let outcome = try run(until: limit, isRepeatable: false) { session, deadline throws(ServiceFault) in
+        let outcome = try run(until: limit, isRepeatable: false) { session, deadline throws(SecretServiceError) in
             .done(try session.ask(question, until: deadline))
         }
         if canPrompt { time.renew() }
@@ -104,21 +104,21 @@ final class SecretServiceAccess: Sendable {
             throw CredentialError(
                 .storeLocked, "the keyring's question was not answered within \(promptSeconds) s",
                 hint: "answer it in the keyring's own window, and try again")
-        case .done(.expired), .locked: throw ServiceFault.locked
+        case .done(.expired), .locked: throw SecretServiceError.locked
         case .failed(let error): throw error
         }
     }
 
-    private func unlock(_ objects: [String], _ time: inout Allowance) throws(CredentialError) {
-        let outcome = try run(until: time.deadline) { session, deadline throws(ServiceFault) in
+    private func unlock(_ objects: [String], _ time: inout TimeBudget) throws(CredentialError) {
+        let outcome = try run(until: time.deadline) { session, deadline throws(SecretServiceError) in
             .done(try session.unlock(objects, until: deadline))
         }
         switch outcome {
         case .done(nil): return
         case .done(let question?):
-            guard canPrompt else { throw ServiceFault.locked }
+            guard canPrompt else { throw SecretServiceError.locked }
             try ask(question, &time)
-        case .locked: throw ServiceFault.locked
+        case .locked: throw SecretServiceError.locked
         case .failed(let error): throw error
         }
     }
@@ -126,17 +126,17 @@ final class SecretServiceAccess: Sendable {
     /// Runs `step` once on a thread of its own; after a restart of the service a second time.
     private func run<Value: Sendable>(
         until deadline: Deadline, isRepeatable: Bool = true,
-        _ step: @escaping @Sendable (SecretServiceSession, Deadline) throws(ServiceFault) -> ServiceStep<Value>
-    ) throws(CredentialError) -> ServiceStep<Value> {
-        guard let busAddress else { throw ServiceFault.noBusAddress }
+        _ step: @escaping @Sendable (SecretServiceSession, Deadline) throws(SecretServiceError) -> StepState<Value>
+    ) throws(CredentialError) -> StepState<Value> {
+        guard let busAddress else { throw SecretServiceError.noBusAddress }
         let isAbandoned = state.withLock { if case .abandoned = $0 { true } else { false } }
-        guard !isAbandoned else { throw ServiceFault.silent }
+        guard !isAbandoned else { throw SecretServiceError.silent }
         let outcome = try DeadlineThread.run(until: deadline) { [self] () throws(CredentialError) in
             // The calls end a little earlier than their thread is given up: then nothing is left behind.
             let limit = deadline.earlier(milliseconds: Self.marginMilliseconds)
             var isLastTry = !isRepeatable
             while true {
-                do throws(ServiceFault) {
+                do throws(SecretServiceError) {
                     let session = try session(at: busAddress, until: limit)
                     let result = try step(session, limit)
                     try session.establish(until: limit)
@@ -154,12 +154,12 @@ final class SecretServiceAccess: Sendable {
         case .finished(let result): return result
         case .abandoned:
             state.withLock { $0 = .abandoned }
-            throw ServiceFault.silent
+            throw SecretServiceError.silent
         }
     }
 
     /// A fault as users see it: a bus that does not answer is told of with the variable that names it.
-    private func told(_ fault: ServiceFault) -> CredentialError {
+    private func told(_ fault: SecretServiceError) -> CredentialError {
         let error = fault.credentialError
         guard fault.kind == .noBus, var named = staleVariable?.withoutBus else { return error }
         named.details = error.details
@@ -176,7 +176,7 @@ final class SecretServiceAccess: Sendable {
             Self.use(busAddress)
             // Before a step gives it up that begins as late.
             let deadline = Deadline(milliseconds: milliseconds - 2 * Self.marginMilliseconds)
-            let call = try? BackgroundCall { [whileWaiting] () throws(ServiceFault) in
+            let call = try? ThreadTask { [whileWaiting] () throws(SecretServiceError) in
                 try SecretServiceSession(library: try LibSecret(), whileWaiting: whileWaiting, until: deadline)
             }
             // Without a thread the step does it itself.
@@ -184,7 +184,7 @@ final class SecretServiceAccess: Sendable {
         }
     }
 
-    private func session(at busAddress: String, until deadline: Deadline) throws(ServiceFault)
+    private func session(at busAddress: String, until deadline: Deadline) throws(SecretServiceError)
         -> SecretServiceSession
     {
         if let open = state.withLock({ if case .open(let session) = $0 { session } else { nil } }) { return open }
@@ -193,7 +193,7 @@ final class SecretServiceAccess: Sendable {
             guard let result = begun.result(until: deadline) else {
                 // It has a deadline of its own, which it has missed.
                 state.withLock { $0 = .abandoned }
-                throw ServiceFault(.timedOut, "no key was agreed on")
+                throw SecretServiceError(.timedOut, "no key was agreed on")
             }
             session = try result.get()
         } else {
@@ -206,7 +206,7 @@ final class SecretServiceAccess: Sendable {
     }
 
     /// The session that was begun, for the first who asks.
-    private func takeFirst() -> BackgroundCall<SecretServiceSession, ServiceFault>? {
+    private func takeFirst() -> ThreadTask<SecretServiceSession, SecretServiceError>? {
         first.withLock { first in
             defer { first = .taken }
             if case .begun(let call) = first { return call }

@@ -10,7 +10,7 @@ package final class SecretServiceStore: SecretStore {
     /// Always the Secret Service.
     package let kind = StoreKind.secretService
     private let service: SecretServiceAccess
-    private let warn: @Sendable (Message) -> Void
+    private let warn: @Sendable (LocalizedMessage) -> Void
 
     /// Makes a store; nothing is opened before the first call.
     ///
@@ -27,8 +27,8 @@ package final class SecretServiceStore: SecretStore {
     ///   - warn: takes a sentence that the user should see.
     package init(
         busAddress: String?, staleVariable: CredentialError? = nil, canPrompt: Bool, promptSeconds: Int = 120,
-        whileWaiting: @escaping @Sendable () -> Void = {}, waiting: any WaitingDisplay = NoWaitingDisplay(),
-        warn: @escaping @Sendable (Message) -> Void
+        whileWaiting: @escaping @Sendable () -> Void = {}, waiting: any ProgressDisplay = NoWaitingDisplay(),
+        warn: @escaping @Sendable (LocalizedMessage) -> Void
     ) {
         service = SecretServiceAccess(
             busAddress: busAddress, staleVariable: staleVariable, canPrompt: canPrompt,
@@ -40,11 +40,11 @@ package final class SecretServiceStore: SecretStore {
     package func begin() { service.begin(milliseconds: Self.readMilliseconds) }
 
     package func probe() throws(CredentialError) {
-        var time = Allowance(milliseconds: Self.readMilliseconds)
+        var time = TimeBudget(milliseconds: Self.readMilliseconds)
         let canPrompt = service.canPrompt
-        try service.settled(&time) { session, deadline throws(ServiceFault) -> ServiceStep<Void> in
+        try service.settled(&time) { session, deadline throws(SecretServiceError) -> StepState<Void> in
             guard let collection = try session.defaultCollection(until: deadline) else {
-                return .failed(ServiceFault.noDefaultCollection)
+                return .failed(SecretServiceError.noDefaultCollection)
             }
             if canPrompt { return .done(()) }
             return try session.isLocked(collection, until: deadline) ? .locked([collection]) : .done(())
@@ -53,10 +53,10 @@ package final class SecretServiceStore: SecretStore {
 
     /// Opens the default collection, which takes new secrets, and what is locked of the group's.
     package func unlock(_ group: KeychainGroup, seconds: Int64) throws(CredentialError) -> Bool {
-        var time = Allowance(milliseconds: Self.readMilliseconds)
-        try service.settled(&time) { session, deadline throws(ServiceFault) -> ServiceStep<Void> in
+        var time = TimeBudget(milliseconds: Self.readMilliseconds)
+        try service.settled(&time) { session, deadline throws(SecretServiceError) -> StepState<Void> in
             guard let collection = try session.defaultCollection(until: deadline) else {
-                return .failed(ServiceFault.noDefaultCollection)
+                return .failed(SecretServiceError.noDefaultCollection)
             }
             return try session.isLocked(collection, until: deadline) ? .locked([collection]) : .done(())
         }
@@ -65,26 +65,26 @@ package final class SecretServiceStore: SecretStore {
     }
 
     package func read(_ item: SecretItem) throws(CredentialError) -> [UInt8]? {
-        var time = Allowance(milliseconds: Self.readMilliseconds)
-        return try service.settled(&time) { [warn] session, deadline throws(ServiceFault) in
+        var time = TimeBudget(milliseconds: Self.readMilliseconds)
+        return try service.settled(&time) { [warn] session, deadline throws(SecretServiceError) in
             switch try session.search(item.attributes, until: deadline) {
             case .found(let items):
                 let path = try Self.newest(of: items, session, warn, until: deadline)
                 let bytes = try session.secret(of: path, until: deadline).bytes
-                guard !bytes.isEmpty else { throw ServiceFault(.damaged, "it is empty") }
+                guard !bytes.isEmpty else { throw SecretServiceError(.damaged, "it is empty") }
                 return .done(bytes)
             case .locked(let objects): return .locked(objects)
             case .absent: return .done(nil)
             case .elsewhere: return .failed(Self.inAnotherKeyring)
-            case .noDefaultCollection: return .failed(ServiceFault.noDefaultCollection)
+            case .noDefaultCollection: return .failed(SecretServiceError.noDefaultCollection)
             }
         }
     }
 
     package func write(_ secret: [UInt8], for item: SecretItem, label: String) throws(CredentialError) {
-        var time = Allowance(milliseconds: Self.writeMilliseconds)
-        let label = ForeignText.shown(String(label.map { $0 == "/" ? " " : $0 }), limit: 120)
-        let outcome: Writing = try service.settled(&time) { [warn] session, deadline throws(ServiceFault) in
+        var time = TimeBudget(milliseconds: Self.writeMilliseconds)
+        let label = UntrustedText.shown(String(label.map { $0 == "/" ? " " : $0 }), limit: 120)
+        let outcome: Writing = try service.settled(&time) { [warn] session, deadline throws(SecretServiceError) in
             switch try session.search(item.attributes, until: deadline) {
             case .found(let items):
                 let path = try Self.newest(of: items, session, warn, until: deadline)
@@ -93,12 +93,12 @@ package final class SecretServiceStore: SecretStore {
             case .locked(let objects): return .locked(objects)
             case .absent, .elsewhere:
                 guard let collection = try session.defaultCollection(until: deadline) else {
-                    return .failed(ServiceFault.noDefaultCollection)
+                    return .failed(SecretServiceError.noDefaultCollection)
                 }
                 return .done(
                     .created(
                         try session.create(secret, item.attributes, label: label, in: collection, until: deadline)))
-            case .noDefaultCollection: return .failed(ServiceFault.noDefaultCollection)
+            case .noDefaultCollection: return .failed(SecretServiceError.noDefaultCollection)
             }
         }
         let isStored: Bool
@@ -116,10 +116,10 @@ package final class SecretServiceStore: SecretStore {
     }
 
     /// Whether a search for the item leads to this secret.
-    private func finds(_ secret: [UInt8], of item: SecretItem, _ time: inout Allowance) throws(CredentialError)
+    private func finds(_ secret: [UInt8], of item: SecretItem, _ time: inout TimeBudget) throws(CredentialError)
         -> Bool
     {
-        try service.settled(&time) { session, deadline throws(ServiceFault) in
+        try service.settled(&time) { session, deadline throws(SecretServiceError) in
             switch try session.search(item.attributes, until: deadline) {
             case .found(let items):
                 let path = try Self.newest(of: items, session, { _ in }, until: deadline)
@@ -131,10 +131,10 @@ package final class SecretServiceStore: SecretStore {
     }
 
     package func remove(_ item: SecretItem) throws(CredentialError) {
-        var time = Allowance(milliseconds: Self.writeMilliseconds)
+        var time = TimeBudget(milliseconds: Self.writeMilliseconds)
         // One round for the items there, one for each question on the way, one to see that they are gone.
         for _ in 0..<Self.removalRounds {
-            let step: Removal = try service.settled(&time) { session, deadline throws(ServiceFault) in
+            let step: Removal = try service.settled(&time) { session, deadline throws(SecretServiceError) in
                 switch try session.search(item.attributes, until: deadline) {
                 case .found(let items), .elsewhere(let items):
                     for path in items {
@@ -145,7 +145,7 @@ package final class SecretServiceStore: SecretStore {
                     return .done(.deleted)
                 case .locked(let objects): return .locked(objects)
                 case .absent: return .done(.nothingLeft)
-                case .noDefaultCollection: return .failed(ServiceFault.noDefaultCollection)
+                case .noDefaultCollection: return .failed(SecretServiceError.noDefaultCollection)
                 }
             }
             switch step {
@@ -192,7 +192,7 @@ package final class SecretServiceStore: SecretStore {
         let attributes = SecretItem.attributes(group: group, kind: kind)
         let count = try found(attributes, Self.readMilliseconds) { (paths, _, _) in paths.count } ?? 0
         let time = Self.readMilliseconds + Int32(clamping: count) * Self.itemMilliseconds
-        return try found(attributes, time) { (paths, session, deadline) throws(ServiceFault) in
+        return try found(attributes, time) { (paths, session, deadline) throws(SecretServiceError) in
             var owners: [String: String] = [:]
             for path in paths {
                 owners[path] = try session.attributes(of: path, until: deadline).first { $0.0 == "account" }?.1
@@ -204,16 +204,16 @@ package final class SecretServiceStore: SecretStore {
     /// The result of `body` for the items with these attributes; `nil` if there are none.
     private func found<Value: Sendable>(
         _ attributes: [(String, String)], _ milliseconds: Int32,
-        _ body: @escaping @Sendable ([String], SecretServiceSession, Deadline) throws(ServiceFault) -> Value
+        _ body: @escaping @Sendable ([String], SecretServiceSession, Deadline) throws(SecretServiceError) -> Value
     ) throws(CredentialError) -> Value? {
-        var time = Allowance(milliseconds: milliseconds)
-        return try service.settled(&time) { session, deadline throws(ServiceFault) -> ServiceStep<Value?> in
+        var time = TimeBudget(milliseconds: milliseconds)
+        return try service.settled(&time) { session, deadline throws(SecretServiceError) -> StepState<Value?> in
             switch try session.search(attributes, until: deadline) {
             case .found(let paths): return .done(try body(paths, session, deadline))
             case .locked(let objects): return .locked(objects)
             case .absent: return .done(nil)
             case .elsewhere: return .failed(Self.inAnotherKeyring)
-            case .noDefaultCollection: return .failed(ServiceFault.noDefaultCollection)
+            case .noDefaultCollection: return .failed(SecretServiceError.noDefaultCollection)
             }
         }
     }
@@ -221,9 +221,9 @@ package final class SecretServiceStore: SecretStore {
     /// The secrets of open items, by their paths; of none, where one of them is gone.
     private func secrets(of paths: [String]) throws(CredentialError) -> [String: [UInt8]] {
         guard !paths.isEmpty else { return [:] }
-        var time = Allowance(milliseconds: Self.readMilliseconds)
-        return try service.settled(&time) { session, deadline throws(ServiceFault) in
-            do throws(ServiceFault) {
+        var time = TimeBudget(milliseconds: Self.readMilliseconds)
+        return try service.settled(&time) { session, deadline throws(SecretServiceError) in
+            do throws(SecretServiceError) {
                 return .done(try session.secrets(of: paths, until: deadline).mapValues(\.bytes))
             } catch {
                 guard error.kind == .noSuchObject else { throw error }
@@ -234,12 +234,12 @@ package final class SecretServiceStore: SecretStore {
 
     package func foreignItems(
         schema: String, attribute: String, where isWanted: @escaping @Sendable (String) -> Bool
-    ) throws(CredentialError) -> [ForeignItem] {
-        var time = Allowance(milliseconds: Self.readMilliseconds)
-        return try service.settled(&time) { session, deadline throws(ServiceFault) in
+    ) throws(CredentialError) -> [KeyringItem] {
+        var time = TimeBudget(milliseconds: Self.readMilliseconds)
+        return try service.settled(&time) { session, deadline throws(SecretServiceError) in
             switch try session.search([("xdg:schema", schema)], until: deadline) {
             case .found(let paths):
-                var items: [ForeignItem] = []
+                var items: [KeyringItem] = []
                 for path in paths {
                     let attributes = try session.attributes(of: path, until: deadline)
                     guard let name = attributes.first(where: { $0.0 == attribute })?.1, isWanted(name) else {
@@ -247,12 +247,12 @@ package final class SecretServiceStore: SecretStore {
                     }
                     let bytes = try session.secret(of: path, until: deadline).bytes
                     guard let text = String(validating: bytes, as: UTF8.self) else { continue }
-                    items.append(ForeignItem(name: name, secret: Secret(text)))
+                    items.append(KeyringItem(name: name, secret: Secret(text)))
                 }
                 return .done(items)
             case .locked(let objects): return .locked(objects)
             case .absent, .elsewhere: return .done([])
-            case .noDefaultCollection: return .failed(ServiceFault.noDefaultCollection)
+            case .noDefaultCollection: return .failed(SecretServiceError.noDefaultCollection)
             }
         }
     }
@@ -261,15 +261,15 @@ package final class SecretServiceStore: SecretStore {
     ///
     /// - Throws: ``ErrorCode/storeUnavailable``.
     package func describe() throws(CredentialError) -> SecretServiceDescription {
-        var time = Allowance(milliseconds: Self.readMilliseconds)
-        return try service.settled(&time) { session, deadline throws(ServiceFault) in
+        var time = TimeBudget(milliseconds: Self.readMilliseconds)
+        return try service.settled(&time) { session, deadline throws(SecretServiceError) in
             guard let collection = try session.defaultCollection(until: deadline) else {
-                return .failed(ServiceFault.noDefaultCollection)
+                return .failed(SecretServiceError.noDefaultCollection)
             }
             return .done(
                 SecretServiceDescription(
                     process: try session.ownerProcess(until: deadline),
-                    collection: ForeignText.shown(try session.label(ofCollection: collection, until: deadline)),
+                    collection: UntrustedText.shown(try session.label(ofCollection: collection, until: deadline)),
                     isLocked: try session.isLocked(collection, until: deadline)))
         }
     }
@@ -278,7 +278,7 @@ package final class SecretServiceStore: SecretStore {
         let description = try describe()
         let program = ProcessName.of(description.process) ?? "an unknown program"
         return [
-            "provided by \(ForeignText.shown(program, limit: 80))",
+            "provided by \(UntrustedText.shown(program, limit: 80))",
             "the default keyring is \(description.isLocked ? "locked" : "unlocked")",
         ]
     }
@@ -299,8 +299,9 @@ package final class SecretServiceStore: SecretStore {
     /// The item that counts when several have the same attributes: the one changed last, so that a write and the
     /// reads after it mean the same one.
     private static func newest(
-        of items: [String], _ session: SecretServiceSession, _ warn: (Message) -> Void, until deadline: Deadline
-    ) throws(ServiceFault) -> String {
+        of items: [String], _ session: SecretServiceSession, _ warn: (LocalizedMessage) -> Void,
+        until deadline: Deadline
+    ) throws(SecretServiceError) -> String {
         var newest = (path: "", modified: UInt64.min)
         if items.count == 1, let only = items.first { return only }
         for path in items.sorted() {
@@ -336,8 +337,8 @@ extension SecretItem {
 
 extension SecretServiceStore {
     /// The protection of the default collection: the same for every group.
-    package func protection(of group: KeychainGroup) throws(CredentialError) -> StoreProtection? {
-        StoreProtection(
+    package func protection(of group: KeychainGroup) throws(CredentialError) -> ProtectionSummary? {
+        ProtectionSummary(
             summary: "kept by the desktop's keyring, encrypted with the password that unlocks it",
             protectsAgainst: "whoever gets the disk or a backup, and other users of this machine",
             doesNotProtectAgainst: "programs that run as you while the keyring is unlocked, nor the administrator")

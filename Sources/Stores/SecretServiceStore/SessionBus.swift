@@ -34,7 +34,7 @@ package enum SessionBus {
         return CredentialError(
             .storeUnavailable,
             "DBUS_SESSION_BUS_ADDRESS names a session bus that does not answer, and so there is no Secret Service",
-            hint: other.map { "your session bus is at \(ForeignText.shown($0)): unset DBUS_SESSION_BUS_ADDRESS" }
+            hint: other.map { "your session bus is at \(UntrustedText.shown($0)): unset DBUS_SESSION_BUS_ADDRESS" }
                 ?? "if its session has ended, unset DBUS_SESSION_BUS_ADDRESS; or sign in with --duplicate --store file"
         )
     }

@@ -7,7 +7,7 @@ import Platform
 /// `credmgr demo --hosts 3`: what docs/many-hosts.md says, with real nodes of etcd, and a home for each host.
 struct DemoHosts {
     let machine: Machine
-    let session: Session
+    let session: CommandSession
     let provider: DemoProvider
     /// The provider's address.
     let base: String
@@ -54,7 +54,7 @@ struct DemoHosts {
 
         try first.title("A node is killed, and every host refreshes: each refresh token is used once")
         nodes.kill(0)
-        try first.say(Message(verbatim: "($ kill -9: \(nodes.endpoints[0]))"))
+        try first.say(LocalizedMessage(verbatim: "($ kill -9: \(nodes.endpoints[0]))"))
         for host in hosts {
             try host.showToken(["token", "--type", Self.type, "--force-refresh"], patience: Self.patience)
         }

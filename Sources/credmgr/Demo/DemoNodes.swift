@@ -56,13 +56,13 @@ struct DemoNodes {
             if name != "ca" {
                 words += ["-CA", "ca.pem", "-CAkey", "ca.key", "-addext", "subjectAltName=IP:127.0.0.1"]
             }
-            var launch = ProgramLaunch(openssl, words, environment: environment)
+            var launch = SpawnConfiguration(openssl, words, environment: environment)
             launch.directory = folder
             let outcome = try ChildProgram(launch, seconds: 60).run()
             guard case .ended(.exited(0)) = outcome.ending else {
                 throw CredentialError(
                     .internalFault,
-                    "openssl makes no certificate: \(ForeignText.shown(String(decoding: outcome.errorOutput, as: UTF8.self)))"
+                    "openssl makes no certificate: \(UntrustedText.shown(String(decoding: outcome.errorOutput, as: UTF8.self)))"
                 )
             }
         }
@@ -96,7 +96,7 @@ private final class DemoNode {
     private static let script = #""$@" & cat; kill -9 $!; wait $!"#
 
     init(_ words: [String], in folder: String, _ environment: [String: String]) throws(CredentialError) {
-        var launch = ProgramLaunch("/bin/sh", ["-c", Self.script, "sh"] + words, environment: environment)
+        var launch = SpawnConfiguration("/bin/sh", ["-c", Self.script, "sh"] + words, environment: environment)
         launch.directory = folder
         launch.standardInput = .pipe
         shell = try launch.start()

@@ -4,7 +4,7 @@ import DemoProvider
 /// A scene of the walkthrough.
 struct DemoScene: Sendable {
     /// The event of the scene, in one line.
-    let title: Message
+    let title: LocalizedMessage
     /// Plays it.
     let play: @Sendable (borrowing DemoStage, DemoProvider) throws(CredentialError) -> Void
 

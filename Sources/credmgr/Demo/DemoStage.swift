@@ -8,7 +8,7 @@ import StrictJSON
 /// The stage of the walkthrough: it runs this program's own commands as a shell would, and shows them.
 struct DemoStage {
     private let machine: Machine
-    private let session: Session
+    private let session: CommandSession
     private let home: String
     /// The provider's address.
     let base: String
@@ -16,7 +16,7 @@ struct DemoStage {
     private let prompt: String
     private var sceneNumber = 0
 
-    init(machine: Machine, session: Session, home: String, base: String, prompt: String = "$") {
+    init(machine: Machine, session: CommandSession, home: String, base: String, prompt: String = "$") {
         self.machine = machine
         self.session = session
         self.home = home
@@ -31,7 +31,7 @@ struct DemoStage {
     }
 
     /// Begins a scene.
-    mutating func title(_ text: Message) throws(CredentialError) {
+    mutating func title(_ text: LocalizedMessage) throws(CredentialError) {
         sceneNumber += 1
         try session.print("\(sceneNumber == 1 ? "" : "\n")\(sceneNumber). \(session.shown(text))\n")
     }
@@ -50,7 +50,7 @@ struct DemoStage {
     ) throws(CredentialError) -> Outcome {
         let shown = words.map { $0.contains(where: { " \"{}'&?<>|;$".contains($0) }) ? "'\($0)'" : $0 }
         try session.print("   \(prompt) credmgr \(shown.joined(separator: " "))\n")
-        var launch = ProgramLaunch(ExecutablePath.itself, words, environment: environment)
+        var launch = SpawnConfiguration(ExecutablePath.itself, words, environment: environment)
         launch.directory = home
         let watch = Stopwatch()
         var outcome = try ChildProgram(launch, seconds: 60).run(input: Array((input ?? "").utf8))
@@ -125,7 +125,7 @@ struct DemoStage {
         var robot = DemoSignIn(username: user.email, password: user.password)
         let redirect = try robot.run(url, act: act)
         let (name, end) = (user.name, redirect.prefix(40))
-        let deed: Message =
+        let deed: LocalizedMessage =
             switch act {
             case .submit: "(\(name) fills the provider's page in; the browser ends at \(end)…)"
             case .cancel: "(\(name) cancels on the provider's page; the browser ends at \(end)…)"
@@ -144,8 +144,8 @@ struct DemoStage {
 
     /// Signs a user in through the real browser.
     func signInByBrowser(_ type: String) throws(CredentialError) {
-        try say(Message(verbatim: "$ credmgr login --type \(type)"))
-        var launch = ProgramLaunch(
+        try say(LocalizedMessage(verbatim: "$ credmgr login --type \(type)"))
+        var launch = SpawnConfiguration(
             ExecutablePath.itself, ["login", "--type", type], environment: browserEnvironment)
         launch.standardInput = .inherit
         launch.standardOutput = .inherit
@@ -157,21 +157,22 @@ struct DemoStage {
     }
 
     /// Adds a line of the narrator's.
-    func say(_ text: Message) throws(CredentialError) { try session.print("   \(session.shown(text))\n") }
+    func say(_ text: LocalizedMessage) throws(CredentialError) { try session.print("   \(session.shown(text))\n") }
 
     /// Says the last words.
-    func end(_ text: Message) throws(CredentialError) { try session.print("\n\(session.shown(text))\n") }
+    func end(_ text: LocalizedMessage) throws(CredentialError) { try session.print("\n\(session.shown(text))\n") }
 
     /// Puts a file into the home.
     func write(_ text: String, to name: String) throws(CredentialError) {
-        let file = try UserFile("\(home)/\(name)")
+        let file = try UserOutputFile("\(home)/\(name)")
         try file.write(Array(text.utf8))
         try file.close()
     }
 
     /// Forgets what is kept outside the home: cached tokens, items in the desktop's keyring.
     func cleanUp() {
-        let launch = ProgramLaunch(ExecutablePath.itself, ["logout", "--all", "--yes"], environment: environment)
+        let launch = SpawnConfiguration(
+            ExecutablePath.itself, ["logout", "--all", "--yes"], environment: environment)
         // The walkthrough is over, one way or the other; what is left expires by itself.
         _ = try? ChildProgram(launch, seconds: 60).run()
     }

@@ -7,10 +7,10 @@ import Platform
 
 /// `credmgr demo`: the walkthrough of the seeds with the real commands of this program, in a throw-away home, against
 /// a provider of its own.
-struct DemoWalkthrough: Demonstration {
+struct DemoWalkthrough: DemoRunner {
     let machine: Machine
 
-    func run(_ session: Session, _ form: DemonstrationForm) throws(CredentialError) {
+    func run(_ session: CommandSession, _ form: DemoMode) throws(CredentialError) {
         let key = try machine.local.cryptography.generateKey(.rs256)
         var configuration = DemoConfiguration()
         configuration.offersControl = form == .server
@@ -23,7 +23,7 @@ struct DemoWalkthrough: Demonstration {
         defer { provider.stop() }
         if form == .server { return try serve(base, configuration, session) }
 
-        let home = try ThrowawayFolder(in: machine.local.environment["TMPDIR"] ?? "/tmp", name: "credmgr-demo")
+        let home = try TemporaryDirectory(in: machine.local.environment["TMPDIR"] ?? "/tmp", name: "credmgr-demo")
         if case .hosts(let count) = form {
             let hosts = DemoHosts(machine: machine, session: session, provider: provider, base: base)
             return try hosts.play(count, in: home.path)
@@ -39,7 +39,7 @@ struct DemoWalkthrough: Demonstration {
 
     /// Keeps the provider running for whoever wants to try by hand.
     private func serve(
-        _ base: String, _ configuration: DemoConfiguration, _ session: Session
+        _ base: String, _ configuration: DemoConfiguration, _ session: CommandSession
     ) throws(CredentialError) {
         try session.print(DemoSettings(base: base, configuration: configuration).plist)
         session.notices.say("The demo provider listens at \(base) until standard input ends.")

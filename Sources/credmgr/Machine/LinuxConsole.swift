@@ -5,7 +5,7 @@ import Platform
 /// The standard streams and the terminal of this process.
 struct LinuxConsole: Console {
     /// The line that says what is waited for; `nil` where standard error is no terminal.
-    private let line: WaitingLine?
+    private let line: ProgressLine?
     let translations: any Translations
 
     /// Looks at the streams.
@@ -15,13 +15,13 @@ struct LinuxConsole: Console {
         self.translations = translations
         line =
             Terminal.isTerminal(StandardStream.error.rawValue)
-            ? WaitingLine(
-                repaints: TerminalManners.repaints(environment),
+            ? ProgressLine(
+                repaints: TerminalCapabilities.repaints(environment),
                 width: { Terminal.width(StandardStream.error.rawValue) ?? 80 }, translations: translations,
                 write: { text in try? StandardStream.error.write(text) }) : nil
     }
 
-    var waiting: any WaitingDisplay { line ?? NoWaitingDisplay() }
+    var waiting: any ProgressDisplay { line ?? NoWaitingDisplay() }
 
     func writeResult(_ bytes: [UInt8]) throws(CredentialError) { try StandardStream.output.write(bytes) }
 
@@ -38,7 +38,7 @@ struct LinuxConsole: Console {
     /// A person who can see the question and type the answer.
     var hasPerson: Bool { noticeIsTerminal && Terminal.isTerminal(0) }
 
-    func ask(_ prompt: Message, isSecret: Bool) throws(CredentialError) -> Secret {
+    func ask(_ prompt: LocalizedMessage, isSecret: Bool) throws(CredentialError) -> Secret {
         try Terminal.ask(prompt.text(in: translations), isSecret: isSecret)
     }
 
@@ -50,8 +50,8 @@ struct LinuxConsole: Console {
         status: @escaping (Int64) -> String?, accepts: @escaping (String) -> Bool,
         asides: @escaping () -> [String], while work: @escaping @Sendable () -> Void
     ) throws(CredentialError) -> Secret? {
-        let call = try BackgroundCall<Void, Never> { work() }
-        guard let vigil = TerminalVigil(until: call, status: status, accepts: accepts, asides: asides) else {
+        let call = try ThreadTask<Void, Never> { work() }
+        guard let vigil = TerminalLineReader(until: call, status: status, accepts: accepts, asides: asides) else {
             // Work ends by a time limit of its own.
             while call.result(until: Deadline(milliseconds: .max)) == nil {}
             return nil

@@ -16,7 +16,7 @@ struct Machine: Sendable {
     /// - Parameter translations: the person's language.
     /// - Throws: ``ErrorCode/configuration`` without a home folder.
     init(
-        environment: [String: String], caller: CallerSettings, translations: any Translations
+        environment: [String: String], caller: InheritedSettings, translations: any Translations
     ) throws(CredentialError) {
         let console = LinuxConsole(environment: environment, translations: translations)
         self.console = console
@@ -31,7 +31,7 @@ struct Machine: Sendable {
         return CommandContext(
             machine: local.ports, workingDirectories: WorkingDirectory.paths(local.environment),
             console: console, settings: B2CSettings(),
-            dataFolder: LinuxDataFolder(path: local.directories.dataFolder, clock: local.clock),
+            dataFolder: LinuxDataDirectoryInspector(path: local.directories.dataFolder, clock: local.clock),
             providers: local.providers,
             presets: PresetCatalog(folders: searchPath.map { $0 + "/presets" }, files: local.files),
             programs: local.programs, redirects: local.redirects(in: console.translations, answersAfterwards: true),

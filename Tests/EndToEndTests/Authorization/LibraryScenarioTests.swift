@@ -39,7 +39,7 @@ import Testing
     }
 
     private func call(_ scenario: AuthorizationScenario) throws -> HTTPRequest {
-        let address = try #require(WebAddress(scenario.api))
+        let address = try #require(URI(scenario.api))
         return HTTPRequest(
             method: "POST", address: address, headers: [("Content-Type", "application/json")],
             body: .bytes(Array("{}".utf8)))

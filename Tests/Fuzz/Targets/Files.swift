@@ -33,7 +33,7 @@ extension FuzzTarget {
     /// `config.json`.
     static let configuration = FuzzTarget("configuration") { bytes in
         guard let json = (try? JSONValue.parse(bytes, dialect: .commented))?.object else { return }
-        _ = try? ProductConfiguration(json: json, place: "config.json")
+        _ = try? Configuration(json: json, place: "config.json")
     }
 
     /// An account's record.
@@ -72,7 +72,7 @@ extension FuzzTarget {
     /// The encrypted file. The digest of the header is put right, or nothing behind it would be reached.
     static let fileStore = FuzzTarget("file-store") { bytes in
         let cryptography = LibCryptography()
-        _ = try? SealedStore(bytes, path: "store.v1", cryptography)
+        _ = try? EncryptedStoreFile(bytes, path: "store.v1", cryptography)
         guard bytes.count > 12 else { return }
         let covered = 88 + Int(bytes[12]) * KeySlot.size
         guard bytes.count >= covered + StoreHeader.checkSize,
@@ -81,7 +81,7 @@ extension FuzzTarget {
         var mended = bytes
         mended.replaceSubrange(
             covered..<covered + StoreHeader.checkSize, with: digest.prefix(StoreHeader.checkSize))
-        guard let store = try? SealedStore(mended, path: "store.v1", cryptography) else { return }
+        guard let store = try? EncryptedStoreFile(mended, path: "store.v1", cryptography) else { return }
         require(StoreHeader.slotCounts.contains(store.header.slots.count), "a header has one to eight slots")
         for slot in store.header.slots where slot.kind == .keyFile {
             let secret = [UInt8](repeating: 7, count: 32)

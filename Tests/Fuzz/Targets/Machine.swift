@@ -11,21 +11,21 @@ import StrictJSON
 private struct TwoEntries: AccessTokenCache {
     let memo: [UInt8], token: [UInt8]
 
-    func read(_ name: CacheEntryName) -> [UInt8]? { if case .memo = name { memo } else { token } }
-    func write(_ entry: [UInt8], name: CacheEntryName, seconds: Int64) {}
-    func remove(_ name: CacheEntryName) {}
-    func removeAll(ofOwner name: CacheEntryName) {}
+    func read(_ name: CacheKey) -> [UInt8]? { if case .memo = name { memo } else { token } }
+    func write(_ entry: [UInt8], name: CacheKey, seconds: Int64) {}
+    func remove(_ name: CacheKey) {}
+    func removeAll(ofOwner name: CacheKey) {}
     func removeTokens() {}
     func check() {}
 }
 
-private struct NoFiles: FileStates {
-    func state(of path: String) -> FileState? { nil }
+private struct NoFiles: FileStamps {
+    func state(of path: String) -> FileStamp? { nil }
     var time: Int64 { 0 }
 }
 
 private struct FixedClock: WallClock {
-    let now = Instant(epochSeconds: 1_800_000_000)
+    let now = Timestamp(epochSeconds: 1_800_000_000)
 }
 
 extension FuzzTarget {
@@ -36,7 +36,7 @@ extension FuzzTarget {
         let calls = ["token", "json", "header", "env"].map { ["token", "--type", "Tasks", "--format", $0] }
         for words in calls + [["kubernetes"], ["git-credential", "get"]] {
             let answer = FastToken.answer(words, message: { [] }) {
-                FastPlace(
+                FastPathEnvironment(
                     dataHome: "/d", typeFolders: ["/t"], configurationFile: "/c", variable: { _ in nil },
                     tokenCache: entries, fileStates: NoFiles(), clock: FixedClock())
             }
@@ -46,16 +46,16 @@ extension FuzzTarget {
 
     /// The answer of the refresh worker.
     static let refreshAnswer = FuzzTarget("refresh-answer") { bytes in
-        if let outcome = try? RefreshWire.decodeAnswer(bytes) {
-            let again = try? RefreshWire.decodeAnswer(RefreshWire.encode(outcome))
+        if let outcome = try? RefreshWorkerProtocol.decodeAnswer(bytes) {
+            let again = try? RefreshWorkerProtocol.decodeAnswer(RefreshWorkerProtocol.encode(outcome))
             require(again?.token == outcome.token, "an answer is written as it is read")
         }
     }
 
     /// The request to the refresh worker.
     static let refreshRequest = FuzzTarget("refresh-request") { bytes in
-        guard let request = try? RefreshWire.decodeRequest(bytes) else { return }
-        let again = try? RefreshWire.decodeRequest(RefreshWire.encode(request))
+        guard let request = try? RefreshWorkerProtocol.decodeRequest(bytes) else { return }
+        let again = try? RefreshWorkerProtocol.decodeRequest(RefreshWorkerProtocol.encode(request))
         require(
             again?.account == request.account && again?.type == request.type && again?.key == request.key,
             "a request is written as it is read")
@@ -76,17 +76,17 @@ extension FuzzTarget {
 
     /// The files of other programs, and our own exports.
     static let foreignFile = FuzzTarget("foreign-file") { bytes in
-        let found = try? ForeignFiles.read(bytes) { () throws(CredentialError) in
+        let found = try? CredentialImporters.read(bytes) { () throws(CredentialError) in
             throw CredentialError(.storeUnavailable, "no keyring")
         }
-        _ = VariantText.strings(in: String(decoding: bytes, as: UTF8.self))
+        _ = GVariantText.strings(in: String(decoding: bytes, as: UTF8.self))
         for signIn in found?.signIns ?? [] {
             switch signIn.token {
             case .refresh(let token), .access(let token): require(!token.isEmpty, "a sign-in has a token")
             }
         }
-        if let object = (try? JSONValue.parse(bytes))?.object, let archive = try? AccountArchive(json: object) {
-            require((try? AccountArchive(json: archive.json)) == archive, "an archive is written as it is read")
+        if let object = (try? JSONValue.parse(bytes))?.object, let archive = try? AccountExport(json: object) {
+            require((try? AccountExport(json: archive.json)) == archive, "an archive is written as it is read")
         }
     }
 
@@ -98,7 +98,7 @@ extension FuzzTarget {
 
     /// Status line and header fields of a reply.
     static let replyHead = FuzzTarget("reply-head") { bytes in
-        var head = ReplyHead()
+        var head = ResponseHead()
         for line in bytes.split(separator: 0x0A, omittingEmptySubsequences: false) {
             guard let isComplete = try? head.take(Array(line) + [0x0A]) else { return }
             require(isComplete == head.isComplete, "a head tells when it is complete")

@@ -7,9 +7,9 @@ extension FuzzTarget {
     /// `manifest.json` of a plugin.
     static let pluginManifest = FuzzTarget("plugin-manifest") { bytes in
         guard let manifest = try? PluginManifest(bytes, place: "manifest.json") else { return }
-        require(Name.isValid(manifest.name) && Name.isValid(manifest.executable), "names are names")
+        require(Identifier.isValid(manifest.name) && Identifier.isValid(manifest.executable), "names are names")
         require(!manifest.flows.isEmpty && !manifest.protocolVersions.isEmpty, "an adapter has flows and versions")
-        require(manifest.settings.allSatisfy { Name.isValid($0.name) }, "settings have names")
+        require(manifest.settings.allSatisfy { Identifier.isValid($0.name) }, "settings have names")
     }
 
     /// The output of a plugin, as an answer to each operation.
@@ -17,8 +17,8 @@ extension FuzzTarget {
         let transcript = PluginTranscript(bytes, plugin: "p")
         let redactor = Redactor(transcript.texts)
         guard let reply = try? transcript.reply(version: 1, note: { _ = redactor.shown($0) }) else { return }
-        let now = Instant(epochSeconds: 1_800_000_000)
-        if let issued = try? IssuedMaterial(reply, now: now) {
+        let now = Timestamp(epochSeconds: 1_800_000_000)
+        if let issued = try? IssuedTokensReader(reply, now: now) {
             require(issued.accessToken != nil || issued.idToken != nil, "an accepted reply has a token")
             for token in [issued.accessToken, issued.idToken, issued.refreshToken?.reveal()] {
                 require(token?.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F } ?? true, "tokens are printable")
@@ -33,7 +33,7 @@ extension FuzzTarget {
         case .ask?, nil: break
         }
         if let description = try? PluginDescription(reply) { require(!description.name.isEmpty, "it has a name") }
-        if let error = try? PluginFailure.error(reply, plugin: "p", redactor) {
+        if let error = try? PluginError.error(reply, plugin: "p", redactor) {
             require(error.message.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7F }, "errors show")
         }
     }

@@ -33,7 +33,7 @@ private struct OneReply: HTTPTransport {
 }
 
 private struct FixedClock: WallClock {
-    let now = Instant(epochSeconds: 1_800_000_000)
+    let now = Timestamp(epochSeconds: 1_800_000_000)
 }
 
 private struct NoSecrets: ClientSecrets {
@@ -57,13 +57,13 @@ private func client(_ flow: String) -> AccountType? {
 extension FuzzTarget {
     /// A protected resource, its challenge and its metadata (RFC 9728).
     static let resourceDiscovery = FuzzTarget("resource-discovery") { bytes in
-        guard let address = WebAddress("https://api.example/v1/tasks?x=1") else { return }
+        guard let address = URI("https://api.example/v1/tasks?x=1") else { return }
         let provider = OneReply(bytes)
         _ = try? ResourceDiscovery(in: provider.context).find(address)
         guard let document = object(provider.response.body),
             let metadata = try? ResourceMetadata(document, for: address, at: address)
         else { return }
-        require(WebAddress(metadata.resource)?.origin == address.origin, "a resource is of the origin asked")
+        require(URI(metadata.resource)?.origin == address.origin, "a resource is of the origin asked")
         require(!metadata.issuers.isEmpty && metadata.scopes.allSatisfy(Scope.isValid), "what it names is usable")
     }
 
@@ -75,8 +75,10 @@ extension FuzzTarget {
         guard let document, let metadata = try? ServerMetadata(document, issuerRule: rule) else {
             return require(false, "the metadata of the target is usable")
         }
-        let request = ClientRegistration.Request(name: "n", redirectURI: "http://127.0.0.1/callback", scope: ["a"])
-        guard let client = try? ClientRegistration(in: OneReply(bytes).context).register(request, at: metadata)
+        let request = DynamicClientRegistration.Request(
+            name: "n", redirectURI: "http://127.0.0.1/callback", scope: ["a"])
+        guard
+            let client = try? DynamicClientRegistration(in: OneReply(bytes).context).register(request, at: metadata)
         else { return }
         require(!client.clientID.isEmpty, "a client has an id")
         require(client.management?.address.isSecure ?? true, "a registration is managed over https")
@@ -118,10 +120,10 @@ extension FuzzTarget {
 
     /// A server's nonce for proofs (RFC 9449 §8).
     static let proofNonce = FuzzTarget("proof-nonce") { bytes in
-        guard let address = WebAddress("https://id.example/token") else { return }
+        guard let address = URI("https://id.example/token") else { return }
         var state = JSONObject()
         state["dpop"] = ["key": "k", "jwk": ["kty": "EC"]]
-        guard let prover = DPoPProver.kept(in: state) else { return require(false, "the prover is usable") }
+        guard let prover = DPoPKey.kept(in: state) else { return require(false, "the prover is usable") }
         let response = OneReply(bytes).response
         let repeats = prover.shouldRepeat(after: response, from: address)
         require(!repeats || response.status == 400 || response.status == 401, "only a refusal is repeated")

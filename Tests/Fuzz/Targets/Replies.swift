@@ -4,16 +4,16 @@ import OAuth
 import StrictJSON
 
 /// The time of all targets.
-private let now = Instant(epochSeconds: 1_800_000_000)
+private let now = Timestamp(epochSeconds: 1_800_000_000)
 
 extension FuzzTarget {
     /// A token endpoint's reply with a status of 200.
     static let tokenReply = FuzzTarget("token-reply") { bytes in
         guard let members = object(bytes),
-            let reply = try? TokenReply(members, now: now, acceptsIDTokenAlone: bytes.count.isMultiple(of: 2))
+            let reply = try? TokenResponse(members, now: now, acceptsIDTokenAlone: bytes.count.isMultiple(of: 2))
         else { return }
         require(reply.accessToken != nil || reply.idToken != nil, "an accepted reply has a token")
-        require(reply.expiresAt <= now.adding(TokenReply.longestLifetime), "no token lives longer than a year")
+        require(reply.expiresAt <= now.adding(TokenResponse.longestLifetime), "no token lives longer than a year")
         for token in [reply.accessToken, reply.refreshToken, reply.idToken] {
             require(token?.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F } ?? true, "tokens are printable")
         }
@@ -29,7 +29,7 @@ extension FuzzTarget {
             headers: [("Content-Type", Array(line).text), ("Retry-After", Array(line).text)],
             body: Array(bytes.dropFirst(3 + line.count)))
         do throws(CredentialError) {
-            _ = try EndpointReply.sort(response, from: "token endpoint")
+            _ = try EndpointResponse.sort(response, from: "token endpoint")
         } catch {
             require(error.message.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7F }, "errors show")
         }
@@ -53,7 +53,7 @@ extension FuzzTarget {
 
     /// A key set, each key tried with each algorithm.
     static let keySet = FuzzTarget("key-set") { bytes in
-        guard let document = object(bytes), let keys = try? KeySet(document) else { return }
+        guard let document = object(bytes), let keys = try? JWKSet(document) else { return }
         for algorithm in SignatureAlgorithm.allCases {
             guard let key = keys.candidates(for: algorithm, kid: keys.keys.first?["kid"]?.string).keys.first else {
                 continue
@@ -67,7 +67,7 @@ extension FuzzTarget {
     /// A compact token as an id token.
     static let compactToken = FuzzTarget("compact-token") { bytes in
         let text = bytes.text
-        guard let token = try? CompactToken(text) else { return }
+        guard let token = try? CompactJWT(text) else { return }
         require(token.signingInput.count < text.utf8.count, "the signature is not part of what it signs")
         let validator = IDTokenValidator(
             issuer: "https://id.example.com", clientID: "app", algorithms: SignatureAlgorithm.allCases, now: now)

@@ -23,19 +23,19 @@ extension FuzzTarget {
     /// Form coding.
     static let form = FuzzTarget("form") { bytes in
         let text = bytes.text
-        let coded = FormCoding.encode([(text, text), ("", text)])
-        guard let fields = FormCoding.decode(coded), fields.count == 2 else {
+        let coded = FormURLEncoding.encode([(text, text), ("", text)])
+        guard let fields = FormURLEncoding.decode(coded), fields.count == 2 else {
             return require(false, "what was encoded is decoded")
         }
         let isSame = fields[0].name.utf8.elementsEqual(text.utf8) && fields[1].value.utf8.elementsEqual(text.utf8)
         require(isSame, "coding keeps the text")
-        _ = FormCoding.decode(text)
+        _ = FormURLEncoding.decode(text)
     }
 
     /// URLs.
     static let webAddress = FuzzTarget("web-address") { bytes in
-        guard let address = WebAddress(bytes.text) else { return }
-        let again = WebAddress(address.description)
+        guard let address = URI(bytes.text) else { return }
+        let again = URI(address.description)
         require(again?.description == address.description, "an address is read as it is written")
         let isSame = again?.origin == address.origin && again?.path == address.path && again?.query == address.query
         require(isSame && again?.fragment == address.fragment, "an address is written as it is read")
@@ -46,7 +46,7 @@ extension FuzzTarget {
 
     /// Text of others that is shown.
     static let foreignText = FuzzTarget("foreign-text") { bytes in
-        let shown = ForeignText.shown(bytes.text)
+        let shown = UntrustedText.shown(bytes.text)
         require(shown.unicodeScalars.count <= 201, "its length is capped")
         for scalar in shown.unicodeScalars {
             let isHarmful =
@@ -55,18 +55,18 @@ extension FuzzTarget {
                 || (0x2066...0x2069).contains(scalar.value) || scalar.value == 0xFEFF
             require(!isHarmful, "no control, bidirectional or zero-width character is shown")
         }
-        require(ForeignText.shown(shown, limit: 300).utf8.elementsEqual(shown.utf8), "what is shown stays so")
+        require(UntrustedText.shown(shown, limit: 300).utf8.elementsEqual(shown.utf8), "what is shown stays so")
     }
 
     /// Dates of records and of HTTP.
     static let times = FuzzTarget("times") { bytes in
         let text = bytes.text
-        if let time = Instant(rfc3339: text) { require(time.rfc3339 == text, "a date is written as it is read") }
-        _ = Instant(httpDate: text)
+        if let time = Timestamp(rfc3339: text) { require(time.rfc3339 == text, "a date is written as it is read") }
+        _ = Timestamp(httpDate: text)
         var number: Int64 = 0
         for byte in bytes.prefix(8) { number = number << 8 | Int64(byte) }
-        _ = Instant(epochSeconds: number).rfc3339
-        _ = Instant(epochSeconds: number).adding(number)
+        _ = Timestamp(epochSeconds: number).rfc3339
+        _ = Timestamp(epochSeconds: number).adding(number)
     }
 
     /// Base64 of both alphabets.

@@ -108,7 +108,7 @@ final class LibraryWorld: Sendable {
     }
 
     func tasks(_ method: String = "GET", _ body: HTTPBody = .none) throws -> HTTPRequest {
-        let address = try #require(WebAddress(base + "/api/tasks"))
+        let address = try #require(URI(base + "/api/tasks"))
         return HTTPRequest(
             method: method, address: address, headers: [("Content-Type", "application/x-www-form-urlencoded")],
             body: body)

@@ -20,7 +20,7 @@ final class Call {
     init(_ program: String, _ words: [String], environment: [String: String]) throws {
         // Errors go to a file: nobody needs to read two pipes at a time.
         errorFile = try TemporaryFile()
-        var launch = ProgramLaunch(
+        var launch = SpawnConfiguration(
             "/bin/sh", ["-c", "exec \"$0\" \"$@\" 2>\"$CALL_ERRORS\"", program] + words,
             environment: environment.merging(["CALL_ERRORS": errorFile.path]) { $1 })
         launch.standardOutput = .pipe

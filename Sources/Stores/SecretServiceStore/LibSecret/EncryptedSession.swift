@@ -15,7 +15,7 @@ import CredentialCore
     private var service: OpaquePointer { unsafe serviceHandle.pointer }
 
     /// Agrees on a key with the service on the session bus, which libsecret waits for as long as 25 s.
-    init(library: LibSecret) throws(ServiceFault) {
+    init(library: LibSecret) throws(SecretServiceError) {
         let glib = library.glib
         let context = try library.mainContext()
         unsafe glib.g_main_context_push_thread_default(context.pointer)
@@ -32,7 +32,7 @@ import CredentialCore
         self.contextHandle = context
     }
 
-    private static func open(_ service: OpaquePointer, _ library: LibSecret) throws(ServiceFault) -> String {
+    private static func open(_ service: OpaquePointer, _ library: LibSecret) throws(SecretServiceError) -> String {
         let glib = library.glib
         // Some services refuse about one public key in 256, one that happens to begin with a zero: a new try has a
         // new key.
@@ -46,25 +46,25 @@ import CredentialCore
         }
         guard let path = unsafe glib.secret_service_get_session_dbus_path(service),
             let algorithm = unsafe glib.secret_service_get_session_algorithms(service)
-        else { throw ServiceFault(.other, "libsecret opened no session") }
+        else { throw SecretServiceError(.other, "libsecret opened no session") }
         guard unsafe String(cString: algorithm) != "plain" else {
-            throw ServiceFault(.noEncryption, "the session would not be encrypted")
+            throw SecretServiceError(.noEncryption, "the session would not be encrypted")
         }
         return unsafe String(cString: path)
     }
 
     /// A secret encrypted for this session.
-    func encrypted(_ secret: [UInt8]) throws(ServiceFault) -> BusReply {
+    func encrypted(_ secret: [UInt8]) throws(SecretServiceError) -> BusReply {
         let glib = library.glib
         let value = unsafe secret.withUnsafeBytes { bytes in
             unsafe glib.secret_value_new(
                 bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count, "application/octet-stream")
         }
-        guard let value = unsafe value else { throw ServiceFault(.other, "libsecret takes no such secret") }
+        guard let value = unsafe value else { throw SecretServiceError(.other, "libsecret takes no such secret") }
         defer { unsafe glib.secret_value_unref(UnsafeMutableRawPointer(value)) }
         guard let encoded = unsafe glib.secret_service_encode_dbus_secret(service, value),
             let owned = unsafe glib.g_variant_ref_sink(encoded)
-        else { throw ServiceFault(.other, "libsecret could not encrypt the secret") }
+        else { throw SecretServiceError(.other, "libsecret could not encrypt the secret") }
         return unsafe BusReply(owning: owned, library)
     }
 

@@ -17,7 +17,7 @@ extension SecretServiceConnection {
     ///
     /// libsecret's own way of doing this reports a dismissed question as success, and waits for ever when the
     /// keyring dies meanwhile.
-    func ask(_ prompt: String, until deadline: Deadline) throws(ServiceFault) -> PromptOutcome {
+    func ask(_ prompt: String, until deadline: Deadline) throws(SecretServiceError) -> PromptOutcome {
         let glib = library.glib
         let handle = try library.mainContext()
         let context = unsafe handle.pointer
@@ -50,7 +50,7 @@ extension SecretServiceConnection {
             _ = unsafe glib.g_main_context_iteration(context, 1)
             let isClosed = unsafe glib.g_dbus_connection_is_closed(connection) != 0
             if answer.serviceVanished || isClosed {
-                throw ServiceFault(.disconnected, "the keyring went away while it asked")
+                throw SecretServiceError(.disconnected, "the keyring went away while it asked")
             }
         }
         if let outcome = answer.outcome { return outcome }

@@ -6,13 +6,13 @@ import Synchronization
 /// libsecret, opened at first use, with the parts of GLib and GIO that come with it.
 ///
 /// Only the files of this folder touch their memory: what leaves it are Swift values, objects that free
-/// themselves, and ``ServiceFault``s made of errors that are freed here.
+/// themselves, and ``SecretServiceError``s made of errors that are freed here.
 @safe final class LibSecret: @unchecked Sendable {
     // Immutable after `init`.
     let glib: credmgr_libsecret
 
     /// Opens the library and silences GLib's own messages: standard error is ours.
-    init() throws(ServiceFault) {
+    init() throws(SecretServiceError) {
         var functions = credmgr_libsecret()
         do throws(CredentialError) {
             let library = try DynamicLibrary("libsecret-1.so.0", package: "libsecret-1-0")
@@ -22,15 +22,15 @@ import Synchronization
                 unsafe credmgr_libsecret_set(&functions, index, address)
             }
         } catch {
-            throw ServiceFault(.noLibrary, error.text)
+            throw SecretServiceError(.noLibrary, error.text)
         }
         glib = functions
         _ = unsafe glib.g_log_set_default_handler({ _, _, _, _ in }, nil)
     }
 
     /// Turns a GLib error into a fault, and frees it.
-    func fault(_ error: UnsafeMutablePointer<credmgr_error>?) -> ServiceFault {
-        guard let error = unsafe error else { return ServiceFault(.other, "libsecret gave no reason") }
+    func fault(_ error: UnsafeMutablePointer<credmgr_error>?) -> SecretServiceError {
+        guard let error = unsafe error else { return SecretServiceError(.other, "libsecret gave no reason") }
         defer { unsafe glib.g_error_free(error) }
         var name: String?
         if let remote = unsafe glib.g_dbus_error_get_remote_error(error) {
@@ -39,14 +39,16 @@ import Synchronization
             _ = unsafe glib.g_dbus_error_strip_remote_error(error)
         }
         let message = unsafe error.pointee.message.map { unsafe String(cString: $0) } ?? ""
-        if let name { return ServiceFault(remoteError: name, message) }
+        if let name { return SecretServiceError(remoteError: name, message) }
         guard unsafe error.pointee.domain == glib.g_io_error_quark() else {
-            return ServiceFault(.other, Message(verbatim: message))
+            return SecretServiceError(.other, LocalizedMessage(verbatim: message))
         }
         switch Int(unsafe error.pointee.code) {
-        case Int(CREDMGR_IO_ERROR_CLOSED): return ServiceFault(.disconnected, Message(verbatim: message))
-        case Int(CREDMGR_IO_ERROR_TIMED_OUT): return ServiceFault(.timedOut, Message(verbatim: message))
-        default: return ServiceFault(.other, Message(verbatim: message))
+        case Int(CREDMGR_IO_ERROR_CLOSED):
+            return SecretServiceError(.disconnected, LocalizedMessage(verbatim: message))
+        case Int(CREDMGR_IO_ERROR_TIMED_OUT):
+            return SecretServiceError(.timedOut, LocalizedMessage(verbatim: message))
+        default: return SecretServiceError(.other, LocalizedMessage(verbatim: message))
         }
     }
 
@@ -65,8 +67,8 @@ import Synchronization
     private static let registeredType = Mutex<UInt>(0)
 
     /// A main context of our own.
-    func mainContext() throws(ServiceFault) -> LibSecretHandle {
-        guard let context = glib.g_main_context_new() else { throw ServiceFault(.other, "no main context") }
+    func mainContext() throws(SecretServiceError) -> LibSecretHandle {
+        guard let context = glib.g_main_context_new() else { throw SecretServiceError(.other, "no main context") }
         return unsafe LibSecretHandle(context: context, of: self)
     }
 

@@ -4,7 +4,7 @@ import Glibc
 import Platform
 
 /// A method of the service's main object, with arguments and the type of its answer.
-struct ServiceQuestion: Sendable {
+struct MethodCall: Sendable {
     let method: String
     let arguments: BusValue
     let reply: String
@@ -23,7 +23,7 @@ struct ServiceQuestion: Sendable {
     static let servicePath = "/org/freedesktop/secrets"
 
     // Immutable after `init`; connections may be used from any thread. They go in this order.
-    private let agreement: BackgroundCall<EncryptedSession, ServiceFault>
+    private let agreement: ThreadTask<EncryptedSession, SecretServiceError>
     private let connectionHandle: LibSecretHandle
     private let contextHandle: LibSecretHandle
     let library: LibSecret
@@ -38,29 +38,29 @@ struct ServiceQuestion: Sendable {
     ///
     /// GIO shares one session bus per process, so a process works with one bus address at a time.
     init(
-        library: LibSecret, asking firstQuestion: ServiceQuestion, whileWaiting: () -> Void,
+        library: LibSecret, asking firstQuestion: MethodCall, whileWaiting: () -> Void,
         until deadline: Deadline
-    ) throws(ServiceFault) {
+    ) throws(SecretServiceError) {
         let glib = library.glib
         let context = try library.mainContext()
         unsafe glib.g_main_context_push_thread_default(context.pointer)
         defer { unsafe glib.g_main_context_pop_thread_default(context.pointer) }
         var error: UnsafeMutablePointer<credmgr_error>?
         guard let bus = unsafe glib.g_bus_get_sync(Int32(CREDMGR_BUS_SESSION), nil, &error) else {
-            throw unsafe ServiceFault(.noBus, library.fault(error).message)
+            throw unsafe SecretServiceError(.noBus, library.fault(error).message)
         }
         let connection = unsafe LibSecretHandle(object: bus, of: library)
         // GIO would end the process when the bus goes away.
         unsafe glib.g_dbus_connection_set_exit_on_close(bus, 0)
 
-        let agreement: BackgroundCall<EncryptedSession, ServiceFault>
+        let agreement: ThreadTask<EncryptedSession, SecretServiceError>
         do throws(CredentialError) {
-            agreement = try BackgroundCall { () throws(ServiceFault) in try EncryptedSession(library: library) }
+            agreement = try ThreadTask { () throws(SecretServiceError) in try EncryptedSession(library: library) }
         } catch {
-            throw ServiceFault(.other, error.text)
+            throw SecretServiceError(.other, error.text)
         }
         self.agreement = agreement
-        do throws(ServiceFault) {
+        do throws(SecretServiceError) {
             // libsecret's own calls wait for 25 s: this one has a deadline, and asks what is needed anyway.
             firstAnswer = try unsafe Self.call(
                 bus, library, Self.servicePath, Self.interface, firstQuestion.method, firstQuestion.arguments,
@@ -77,9 +77,9 @@ struct ServiceQuestion: Sendable {
     }
 
     /// The session, as soon as a key is agreed on.
-    func session(until deadline: Deadline) throws(ServiceFault) -> EncryptedSession {
+    func session(until deadline: Deadline) throws(SecretServiceError) -> EncryptedSession {
         guard let result = agreement.result(until: deadline) else {
-            throw ServiceFault(.timedOut, "no key was agreed on")
+            throw SecretServiceError(.timedOut, "no key was agreed on")
         }
         return try result.get()
     }
@@ -91,7 +91,7 @@ struct ServiceQuestion: Sendable {
     func call(
         _ path: String, _ interface: String, _ method: String, _ arguments: BusValue, reply: String,
         until deadline: Deadline, of name: String = SecretServiceConnection.name
-    ) throws(ServiceFault) -> BusReply {
+    ) throws(SecretServiceError) -> BusReply {
         try unsafe Self.call(
             connection, library, path, interface, method, arguments, reply, deadline, of: name)
     }
@@ -99,7 +99,7 @@ struct ServiceQuestion: Sendable {
     private static func call(
         _ connection: OpaquePointer, _ library: LibSecret, _ path: String, _ interface: String, _ method: String,
         _ arguments: BusValue, _ reply: String, _ deadline: Deadline, of name: String = SecretServiceConnection.name
-    ) throws(ServiceFault) -> BusReply {
+    ) throws(SecretServiceError) -> BusReply {
         var error: UnsafeMutablePointer<credmgr_error>?
         let answer = unsafe library.glib.g_dbus_connection_call_sync(
             connection, name, path, interface, method, library.floating(arguments), reply, 0,
@@ -110,6 +110,6 @@ struct ServiceQuestion: Sendable {
         // follows sees the connection as it is.
         _ = unsafe library.glib.g_dbus_connection_get_last_serial(connection)
         let isClosed = unsafe library.glib.g_dbus_connection_is_closed(connection) != 0
-        throw ServiceFault(isClosed ? .disconnected : fault.kind, fault.message, object: path)
+        throw SecretServiceError(isClosed ? .disconnected : fault.kind, fault.message, object: path)
     }
 }

@@ -35,7 +35,7 @@ let window: AccountStore.URLOpener = { url in
 }
 
 func request(_ method: String, _ path: String, _ body: String? = nil) throws -> HTTPRequest {
-    guard let address = WebAddress(base + path) else { throw CredentialError(.usage, "no address: \(base)") }
+    guard let address = URI(base + path) else { throw CredentialError(.usage, "no address: \(base)") }
     return HTTPRequest(
         method: method, address: address, headers: [("Content-Type", "application/json")],
         body: body.map { .bytes(Array($0.utf8)) } ?? .none)

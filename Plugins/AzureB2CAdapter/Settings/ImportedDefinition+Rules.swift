@@ -1,0 +1,139 @@
+internal import CredentialCore
+internal import PropertyLists
+
+/// The rules that the forms share.
+extension ImportedDefinition {
+    /// The type's name: the one asked for, else the one in the file. It is kept as spelled, three c's and all: it is what
+    /// tools look the type up by.
+    ///
+    /// - Throws: ``ErrorCode/usage`` for none, or one that is no name here, with the command that gives one.
+    static func name(
+        _ wished: String?, inFile found: String?, place: String
+    ) throws(CredentialError) -> String {
+        guard let chosen = wished ?? found else {
+            throw CredentialError(
+                .usage, "\(place) does not name the account type", hint: "--name gives it a name")
+        }
+        do throws(CredentialError) {
+            return try Identifier.checked(chosen, kind: .accountType)
+        } catch {
+            guard let near = Identifier.near(chosen) else { throw error }
+            throw CredentialError(
+                error.code, error.text,
+                hint: LocalizedMessage(
+                    verbatim: ShellQuoting.line(["credmgr", "types", "import", place, "--name", near])))
+        }
+    }
+
+    /// The client id, at `key`.
+    mutating func readClientID(_ key: String) {
+        guard let clientID = required(key) else { return }
+        // The forms ask for a token for the client itself: its id is a scope too.
+        if let problem = DefinitionValidation.clientID(clientID)
+            ?? DefinitionValidation.scopeToken(clientID).map({ _ in
+                "has characters that a client id which is a scope too must not have"
+            })
+        {
+            return refuse(key, problem)
+        }
+        type.clientID = clientID
+        use(key, "as client_id")
+    }
+
+    /// The client secret: an empty one is none, for B2C refuses any secret, an empty one too, from a public client
+    /// (AADB2C90084).
+    mutating func readClientSecret(_ key: String) {
+        guard settings[key] != nil else { return }
+        if let secret = text(key) {
+            type.clientSecret = .literal(Secret(secret))
+            use(key, "as client_secret, kept in the definition, whose file only you can read")
+        } else if fate(of: key) == nil {
+            ignore(key, "empty: a public client, no secret is sent")
+        }
+    }
+
+    /// The redirect URI, at `key`.
+    mutating func readRedirectURI(_ key: String) {
+        guard settings[key] != nil else { return }
+        guard let text = text(key, DefinitionValidation.redirectURI), let address = URI(text) else {
+            if fate(of: key) == nil { ignore(key, "empty: the loopback redirect is used") }
+            return
+        }
+        type.redirectURI = text
+        if address.scheme == "urn" {
+            use(
+                key,
+                "as redirect_uri; no browser can open it: where http://localhost is registered as well login takes that,"
+                    + " else it asks for the redirected URL")
+        } else if address.isLoopback, address.path.hasSuffix("/auth/openid/return") {
+            use(
+                key,
+                "as redirect_uri; it is that of the sample's web application, whose registration wants a secret:"
+                    + " if B2C refuses the sign-in, register a native client")
+        } else {
+            use(key, "as redirect_uri")
+        }
+    }
+
+    /// The API, at `key`; `mend` gives the URL meant by a slip in it and says what is wrong.
+    mutating func readAPI(_ key: String, mend: (String) -> (fixed: String, problem: LocalizedMessage)?, fix: Bool) {
+        guard let text = text(key) else {
+            if settings[key] != nil, fate(of: key) == nil { ignore(key, "empty: relative URLs have no base") }
+            return
+        }
+        let slip = mend(text).flatMap { DefinitionValidation.webAddress($0.fixed) == nil ? $0 : nil }
+        if let slip, fix {
+            type.apiBase = slip.fixed
+            return change(key, "into api_base \(slip.fixed): \(slip.problem)")
+        }
+        guard let base = self.text(key, DefinitionValidation.webAddress) else { return }
+        type.apiBase = base
+        if let slip {
+            use(key, "as api_base, but \(slip.problem): \(slip.fixed) is probably meant, --fix takes it")
+        } else {
+            use(key, "as api_base")
+        }
+    }
+
+    /// Takes the authority over, with `defaultPolicy` in it, so that the form of its URLs stays known.
+    ///
+    /// For hosts that B2C has left, with `fix`, the tenant's own one is taken.
+    ///
+    /// - Returns: what the report has to say of the host, to follow what it says of the key.
+    mutating func setAuthority(_ authority: B2CAuthority, defaultPolicy: B2CPolicy, fix: Bool) -> LocalizedMessage {
+        var authority = authority
+        var remark: LocalizedMessage = ""
+        if let own = authority.ownHost {
+            let left = authority.base.host
+            if let own = B2CAuthority.base(own), fix {
+                remark = "; B2C does not answer at \(left) any more: \(own.host) is taken"
+                authority = authority.at(own)
+            } else if own.isEmpty {
+                remark = "; B2C does not answer at \(left) any more: its host is TENANT.b2clogin.com now"
+            } else {
+                remark = "; B2C does not answer at \(left) any more: its host is \(own) now, --fix takes it"
+            }
+        }
+        type.authority = authority.address(policy: defaultPolicy).description
+        type.tenant = authority.tenant
+        return remark
+    }
+
+    /// The scopes: those of the app, and `offline_access` unless `exact`, without which sign-ins end within the
+    /// hour.
+    ///
+    /// - Parameter key: where the report speaks of them.
+    mutating func setScope(_ scope: [String], exact: Bool, key: String) {
+        var seen: Set<String> = []
+        type.scope = scope.filter { seen.insert($0).inserted }
+        if !exact, seen.insert("offline_access").inserted {
+            type.scope.append("offline_access")
+            change(
+                key,
+                "into scope \"\(type.scope.joined(separator: " "))\": offline_access added, without it"
+                    + " nothing can be refreshed (--exact leaves it out)")
+        } else {
+            use(key, "as scope \"\(type.scope.joined(separator: " "))\"")
+        }
+    }
+}

@@ -1,0 +1,222 @@
+import CredentialCore
+import FastToken
+
+/// The steps that all helpers for other programs share: from the server that a program asks about to the account
+/// whose token it may have. The ``TokenDestinationPolicy`` decides; here stands the order in which accounts are thought
+/// of.
+struct CredentialHelper: Sendable {
+    /// The request of a program.
+    struct Query: Sendable {
+        /// The server.
+        var destination: Destination
+        /// The user name it asks for; `nil` where it names none. An empty one names none: `https://@host/` has such.
+        let username: String?
+
+        init(destination: Destination, username: String? = nil) {
+            self.destination = destination
+            self.username = username?.isEmpty == true ? nil : username
+        }
+    }
+
+    /// The result of the search for an account.
+    enum Match: Sendable {
+        /// The account whose token goes there.
+        case account(Target)
+        /// Nothing is given, and why.
+        case nothing(TokenDestinationPolicy.Refusal)
+    }
+
+    private let session: CommandSession
+    private let resolver: TargetResolver
+
+    init(_ session: CommandSession) {
+        self.session = session
+        resolver = TargetResolver(session)
+    }
+
+    /// The account for what a program asks; `nil` where no token of this user is for it, which `-v` tells the reason of.
+    ///
+    /// - Throws: ``ErrorCode/ambiguousAccount`` where several types or accounts fit; ``ErrorCode/noSuchAccount`` where a
+    ///   type fits and nobody has signed in; ``ErrorCode/configuration``.
+    func target(_ query: Query, _ options: TargetOptions) throws(CredentialError) -> Target? {
+        switch try find(query, options) {
+        case .account(let target): return target
+        case .nothing(let refusal):
+            session.notices.detail("nothing is given: \(refusal.text)")
+            if let hint = refusal.advice { session.notices.detail(hint.description) }
+            return nil
+        }
+    }
+
+    /// The account for what a program asks, or why there is none.
+    ///
+    /// - Throws: as ``target(_:_:)``.
+    func find(_ query: Query, _ options: TargetOptions) throws(CredentialError) -> Match {
+        let finding = try choose(query, options)
+        if case .nothing = finding {
+            for miss in resolver.authority.nearMisses(of: query.destination) { session.notices.warning(miss) }
+        }
+        return finding
+    }
+
+    /// Why nothing is said of what makes no destination: a protocol without a host, or a host that is none.
+    func noDestination(_ text: String) {
+        session.notices.detail("nothing is given: \(UntrustedText.shown(text, limit: 200)) is no server for tokens")
+    }
+
+    /// The user name to go beside the token: what was asked for, else that of a rule, else `usual`.
+    func username(_ query: Query, _ target: Target, usual: String) -> String {
+        query.username ?? resolver.authority.username(beside: target.type, at: query.destination) ?? usual
+    }
+
+    /// A token for what a program asks; `nil` where nothing is given.
+    ///
+    /// - Throws: as ``target(_:_:)``, and what getting a token throws.
+    func credential(_ query: Query, _ options: TargetOptions) throws(CredentialError) -> HelperCredential? {
+        guard let target = try target(query, options) else { return nil }
+        let answer = try TokenAcquirer(session).token(TokenQuery(), target)
+        TokenAcquirer(session).tell(answer)
+        return HelperCredential(
+            target: target, shown: try TokenOutput(answer, target),
+            ruleUsername: resolver.authority.username(beside: target.type, at: query.destination),
+            wantedUsername: query.username)
+    }
+
+    /// A token for the URL or host that a program names; `nil` where nothing is given.
+    ///
+    /// - Throws: as ``credential(_:_:)``.
+    func credential(
+        at place: String, username: String? = nil, _ options: TargetOptions
+    ) throws(CredentialError) -> HelperCredential? {
+        guard
+            let destination = URI(place.contains("://") ? place : "https://" + place)
+                .flatMap(Destination.init)
+        else {
+            noDestination(place)
+            return nil
+        }
+        return try credential(Query(destination: destination, username: username), options)
+    }
+
+    /// The path below which all of a server gets the same answer as an address got: empty for the whole origin, else that of a
+    /// rule, at last the address's own; without a slash at its end.
+    ///
+    /// Below it no rule may be for something else than the address: another program's cache knows nothing of rules.
+    func widestPath(of address: URI, _ found: HelperCredential, _ options: TargetOptions) -> String {
+        let parts = address.pathComponents
+        guard let asked = Destination(address) else { return address.path }
+        for count in 0..<parts.count {
+            let path = parts.prefix(count).map { "/" + $0 }.joined()
+            guard let wider = Destination(address.replacing(path: path)),
+                resolver.authority.hasSameRules(below: wider, as: asked),
+                case .account(let target)? = try? choose(Query(destination: wider), options),
+                target.account.id == found.target.account.id, target.type.name == found.target.type.name,
+                resolver.authority.username(beside: target.type, at: wider) == found.ruleUsername
+            else { continue }
+            return path
+        }
+        return parts.map { "/" + $0 }.joined()
+    }
+
+    private func choose(_ query: Query, _ options: TargetOptions) throws(CredentialError) -> Match {
+        let authority = resolver.authority
+        if let refusal = authority.refusalOfTravel(to: query.destination) { return .nothing(refusal) }
+        var options = options
+        options.destination = query.destination
+        guard let name = query.username, !authority.isNobody(name, at: query.destination) else {
+            return try choose(query.destination, options, authority)
+        }
+        let refusal = TokenDestinationPolicy.Refusal(
+            "\(UntrustedText.shown(name, limit: 80)), who is asked for, is no account for \(query.destination)")
+        if options.account == nil { options.account = name }
+        do throws(CredentialError) {
+            let finding = try choose(query.destination, options, authority)
+            if case .account(let target) = finding,
+                !AccountSelection.fits(name, target.account)
+            {
+                return .nothing(refusal)
+            }
+            return finding
+        } catch  where error.code == .noSuchAccount {
+            return .nothing(refusal)
+        }
+    }
+
+    /// The type named, else that of the first rule whose type is for the server, else the one whose API is there.
+    private func choose(
+        _ destination: Destination, _ options: TargetOptions, _ authority: TokenDestinationPolicy
+    ) throws(CredentialError) -> Match {
+        if let name = try resolver.namedType(options) {
+            return try ruled(
+                try resolver.target(ofType: try resolver.type(named: name), options), destination, authority)
+        }
+        for rule in resolver.rules(options) {
+            guard let name = rule.type else {
+                if rule.place == nil { continue }
+                return try ruled(try resolver.target(options, rule), destination, authority)
+            }
+            let type = try resolver.type(named: name)
+            // A rule for the folder alone may be about another server.
+            guard rule.place != nil || TokenDestinationPolicy.isAPI(of: type, destination) else { continue }
+            return try ruled(try resolver.target(ofType: type, options), destination, authority)
+        }
+        guard let type = try typeWithAPI(at: destination, authority) else {
+            return .nothing(authority.refusal(of: nil, destination))
+        }
+        return try ruled(try resolver.target(ofType: type, options), destination, authority)
+    }
+
+    /// - Throws: ``ErrorCode/denied`` if the definition that names the destination is not confirmed.
+    private func ruled(
+        _ target: Target, _ destination: Destination, _ authority: TokenDestinationPolicy
+    ) throws(CredentialError) -> Match {
+        switch authority.ruling(on: destination, type: target.type, account: target.account) {
+        case .granted: return .account(target)
+        case .refused(let refusal) where refusal.isOfTrust:
+            throw CredentialError(.denied, refusal.text, hint: refusal.advice)
+        case .refused(let refusal): return .nothing(refusal)
+        }
+    }
+
+    /// The one type whose API is there.
+    private func typeWithAPI(
+        at destination: Destination, _ authority: TokenDestinationPolicy
+    ) throws(CredentialError) -> AccountType? {
+        var found: [AccountType] = []
+        for entry in try session.catalog.entries() {
+            // A definition that cannot be used is told by the commands that name it.
+            guard case .success(let type) = entry.type, TokenDestinationPolicy.isAPI(of: type, destination) else {
+                continue
+            }
+            found.append(try resolver.type(named: type.name))
+        }
+        guard found.count > 1 else { return found.first }
+        throw CredentialError(
+            .ambiguousAccount,
+            "several account types are for \(destination): \(found.map(\.name).joined(separator: ", "))",
+            hint: authority.refusal(of: found[0].name, destination).advice)
+    }
+}
+
+/// A token as it is handed to another program.
+struct HelperCredential: Sendable {
+    /// The target that the token belongs to.
+    let target: Target
+    /// The token.
+    let shown: TokenOutput
+    fileprivate let ruleUsername: String?
+    fileprivate let wantedUsername: String?
+
+    /// The user name to go beside the token: what was asked for, else that of a rule, else `usual`.
+    func username(usual: String) -> String { wantedUsername ?? ruleUsername ?? usual }
+
+    /// The value of `Authorization`: the token as bearer, or, where a rule names a user beside it, as password (RFC 7617).
+    ///
+    /// - Throws: ``ErrorCode/malformedReply`` for a token that fits no header field.
+    func authorization() throws(CredentialError) -> String {
+        guard let ruleUsername else {
+            return String(decoding: try shown.bytes(as: .bearer).dropLast(), as: UTF8.self)
+        }
+        return "Basic " + Base64URL.encodeOrdinary(Array("\(ruleUsername):\(try shown.checkedToken())".utf8))
+    }
+}

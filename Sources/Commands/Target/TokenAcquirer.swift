@@ -1,0 +1,162 @@
+import CredentialCore
+import FastToken
+import OAuth
+import StrictJSON
+
+/// A call of a form that the fast path answers the next time, if the token is still good then.
+struct MemoizedCall: Sendable {
+    /// All of it that decides the answer, as it was given.
+    let words: CallSignature
+    /// The user name beside the token in an answer to git.
+    var gitUsername: String?
+}
+
+/// A token for a target: from the cache, else from the store, else by a refresh.
+struct TokenAcquirer: Sendable {
+    private let session: CommandSession
+
+    init(_ session: CommandSession) { self.session = session }
+
+    /// A valid token.
+    ///
+    /// - Parameter call: the call, where it is of a form that the fast path answers the next time.
+    func token(
+        _ query: TokenQuery, _ target: Target, for call: MemoizedCall? = nil
+    ) throws(CredentialError) -> TokenService.Answer {
+        let request = try query.demand.request(
+            of: target.account, under: target.type, in: target.group,
+            by: try session.context.adapters.adapter(of: target.type))
+        // A forced refresh looks at the grant itself: what its provider said of it may be in doubt.
+        if !query.forceRefresh, case .needsLogin(let reason) = target.account.status,
+            target.account.policies.count < 2
+        {
+            try refuseDead(request, LocalizedMessage(kept: reason))
+        }
+        let now = session.context.clock.now
+        if !query.demand.bypassesCache, !query.wantsIDToken {
+            if let token = session.cache.token(for: request.key, of: target.account.id, in: target.group),
+                query.freshness.allows(token, now: now)
+            {
+                remember(token, target, call)
+                return TokenService.Answer(token: token, idToken: nil, refreshed: false, warnings: [])
+            }
+        }
+        let service = session.services(session.stores(mayPrompt: false)).tokens
+        let answer =
+            query.wantsIDToken ? try service.tokenWithIDToken(request, now: now) : try service.token(request)
+        remember(answer.token, target, call)
+        return answer
+    }
+
+    /// Tells what the user should know of an answer; why there is no newer token, with what helps.
+    func tell(_ answer: TokenService.Answer) {
+        for warning in answer.warnings {
+            if let failure = answer.failure {
+                session.notices.warning(
+                    CredentialError(failure.code, warning, hint: failure.advice, details: failure.details))
+            } else {
+                session.notices.warning(warning)
+            }
+        }
+    }
+
+    /// Keeps what this call found out, for the next one with the same words. The token itself is in the cache already, if
+    /// it is to be: it is put there under the account's lock only.
+    private func remember(_ token: AccessToken, _ target: Target, _ call: MemoizedCall?) {
+        let context = session.context
+        // A memo knows no folder that it was made in, and no validity but that of the options. If the type was not
+        // known first, an account of any other group could take precedence.
+        guard let call, session.isCaching, session.configuration.minimumValidity == nil, target.isOfKnownType,
+            session.configuration.rules.allSatisfy({ $0.directory == nil }),
+            let definitions = try? definitions(target, call)
+        else { return }
+        let ties = CacheValidators(
+            definitions + [context.configurationFile]
+                + CacheDependencies(dataFolder: context.dataHome).choice(in: target.group.name), context.fileStates)
+        // A file that was changed after this call had begun may differ from what this call has read.
+        guard ties.areOlder(than: session.began) else { return }
+        ResolvedCall(
+            key: TokenCache.text(of: token.key), group: target.group.name,
+            account: (target.account.id, target.type.name, target.account.username), policy: token.key.policy,
+            gitUsername: call.gitUsername
+        ).keep(for: call.words, ties, in: context.fastPlace)
+    }
+
+    /// The definitions that were looked at: of who says where the token goes, all, for another may have come to be for that
+    /// server.
+    private func definitions(_ target: Target, _ call: MemoizedCall) throws(CredentialError) -> [String] {
+        call.words.asker == .caller
+            ? session.catalog.candidates(of: target.type.name)
+            : try session.catalog.everything() + session.context.machine.trust.files
+    }
+
+    /// Returns the prover of possession of the key that a token is bound to; `nil` for a token that is not bound.
+    ///
+    /// - Throws: the errors of the store.
+    func prover(
+        of answer: TokenService.Answer, _ target: Target
+    ) throws(CredentialError) -> DPoPKey? {
+        guard answer.token.tokenType != "Bearer" else { return nil }
+        return try grant(of: answer.token, target).flatMap { DPoPKey.kept(in: $0.adapterState) }
+    }
+
+    /// The grant that a token was issued for.
+    ///
+    /// - Throws: the errors of the store.
+    func grant(of token: AccessToken, _ target: Target) throws(CredentialError) -> Grant? {
+        try session.services(session.stores(mayPrompt: false)).repository
+            .read(target.account, in: target.group, isLocked: false)?.grant(of: token)
+    }
+
+    /// A token, and the grant that it was issued for, to ask about it.
+    ///
+    /// - Throws: as ``token(_:_:)``.
+    func issued(
+        _ query: TokenQuery, _ target: Target
+    ) throws(CredentialError) -> (token: AccessToken, grant: Grant) {
+        let answer = try token(query, target)
+        tell(answer)
+        guard let grant = try grant(of: answer.token, target) else {
+            throw CredentialError(
+                .signInRequired, "account \(target.account.id) has no sign-in any more",
+                hint: LoginHint(for: target.account, in: target.group, as: target.type).hint)
+        }
+        return (answer.token, grant)
+    }
+
+    /// An account that has to sign in again is told so without asking the provider a second time. Its last token
+    /// is still given out while it lives, by the token service, which also takes up a sign-in that waits.
+    private func refuseDead(_ request: TokenService.Request, _ reason: LocalizedMessage) throws(CredentialError) {
+        if let expiresAt = request.account.expiresAt, expiresAt > session.context.clock.now { return }
+        let repository = session.services(session.stores(mayPrompt: false)).repository
+        if try repository.hasWaitingLogin(of: request.account.id, in: request.group) { return }
+        var request = request
+        // A token set that cannot be read gives no flow.
+        let set = try? repository.read(request.account, in: request.group, isLocked: false)
+        request.flow = set?.grants[request.key.policy]?.flow
+        throw request.signInRequired(reason)
+    }
+}
+
+extension TokenOutput {
+    /// Presents the token that was found for a target.
+    ///
+    /// - Throws: ``ErrorCode/unsupported`` when the id token is wanted and there is none.
+    init(
+        _ answer: TokenService.Answer, _ target: Target, wantsIDToken: Bool = false
+    ) throws(CredentialError) {
+        self.init(
+            accessToken: answer.token.token, tokenType: answer.token.tokenType, expiresAt: answer.token.expiresAt,
+            scope: answer.token.scope, policy: answer.token.key.policy.isEmpty ? nil : answer.token.key.policy,
+            accountID: target.account.id, accountType: target.type.name, username: target.account.username,
+            refreshed: answer.refreshed)
+        if wantsIDToken {
+            guard let idToken = answer.idToken else {
+                throw CredentialError(
+                    .unsupported, "account \(target.account.id) has no id token",
+                    hint: "the type's scope needs 'openid'")
+            }
+            self.idToken = (idToken, try StoredIDToken(idToken).expiresAt)
+        }
+    }
+}

@@ -1,0 +1,28 @@
+/// Makes an account the default of its registration.
+package struct DefaultAccount: Sendable {
+    /// The account services that it uses.
+    let accounts: AccountServices
+
+    /// Makes an account the default. The newest choice counts, so that whatever happens between the steps, there is one
+    /// default.
+    ///
+    /// - Throws: ``ErrorCode/noSuchAccount`` for one that was forgotten; the errors of the records.
+    package func choose(_ account: Account, in group: KeychainGroup) throws(CredentialError) {
+        let records = accounts.records
+        let others = try records.index(of: group, .ids).entries(of: account.registration).filter {
+            $0.id != account.id && $0.madeDefaultAt != nil
+        }
+        let newest = others.compactMap(\.madeDefaultAt).max()
+        let now = max(accounts.clock.now, newest?.adding(1) ?? accounts.clock.now)
+        guard try records.update(account.id, in: group, { $0.madeDefaultAt = now }) else {
+            throw CredentialError(.noSuchAccount, "account \(account.id) has been forgotten")
+        }
+        for other in others {
+            do throws(CredentialError) { try records.update(other.id, in: group) { $0.madeDefaultAt = nil } } catch
+            {
+                // The newest choice counts. A record that cannot be read hurts its account only.
+                guard error.code == .storeDamaged || error.code == .unsupported else { throw error }
+            }
+        }
+    }
+}

@@ -1,7 +1,0 @@
-/// Numbers of things, for people.
-package enum Counted {
-    /// `1 account`, `2 accounts`.
-    package static func shown(_ count: Int, _ thing: String) -> String {
-        count == 1 ? "1 \(thing)" : "\(count) \(thing)s"
-    }
-}

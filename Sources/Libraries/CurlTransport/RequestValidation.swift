@@ -1,0 +1,48 @@
+import CredentialCore
+
+/// The rules that a request must meet before any part of it is sent.
+enum RequestValidation {
+    /// Checks the address, the method and the header fields.
+    ///
+    /// - Throws: ``ErrorCode/denied`` for an address that is neither `https` nor loopback `http`;
+    ///   ``ErrorCode/usage`` for what is no HTTP (RFC 9110 §5, §9).
+    static func check(_ request: HTTPRequest) throws(CredentialError) {
+        guard request.address.isSecure, !request.address.host.isEmpty else {
+            throw CredentialError(
+                .denied, "\(request.address.origin) is not a safe address for credentials",
+                hint: "use https; plain http is for this machine's loopback only")
+        }
+        guard HTTPField.isToken(request.method), request.method == request.method.uppercased() else {
+            throw CredentialError(.usage, "\(UntrustedText.shown(request.method, limit: 40)) is no HTTP method")
+        }
+        guard request.method != "HEAD" || request.body.isNone else {
+            throw CredentialError(.usage, "a HEAD request carries no body")
+        }
+        for (name, value) in request.headers { try HTTPField.check(name, value) }
+        if case .multipart(let parts) = request.body {
+            guard !hasField("content-type", request) else {
+                throw CredentialError(.usage, "a multipart request writes its content-type itself")
+            }
+            guard parts.allSatisfy({ !$0.name.utf8.contains(0) }) else {
+                throw CredentialError(.usage, "the name of a part holds a NUL character")
+            }
+        }
+    }
+
+    /// Whether the request has a field, by its lower-case name.
+    static func hasField(_ name: String, _ request: HTTPRequest) -> Bool {
+        request.headers.contains { $0.name.lowercased() == name }
+    }
+
+    /// The field as libcurl takes it: `Identifier;` stands for a field that is there but empty.
+    static func line(_ field: (name: String, value: String)) -> String {
+        field.value.allSatisfy({ $0 == " " }) ? field.name + ";" : "\(field.name): \(field.value)"
+    }
+}
+
+extension HTTPBody {
+    /// Whether there is no body.
+    var isNone: Bool { if case .none = self { true } else { false } }
+    /// Whether it is a form of parts.
+    var isMultipart: Bool { if case .multipart = self { true } else { false } }
+}

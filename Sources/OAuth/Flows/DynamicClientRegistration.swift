@@ -1,0 +1,173 @@
+package import CredentialCore
+import StrictJSON
+
+/// Registers a client at a provider and ends its registration again (RFC 7591, RFC 7592).
+package struct DynamicClientRegistration: Sendable {
+    private let context: AdapterContext
+
+    /// Makes it for a machine.
+    package init(in context: AdapterContext) { self.context = context }
+
+    /// A request for a registration.
+    package struct Request: Sendable {
+        /// The name that people see when they are asked for consent.
+        package var name: String
+        /// The redirect URI: the registration is for this one only.
+        package var redirectURI: String
+        /// The scopes; empty to leave them to the provider.
+        package var scope: [String]
+
+        /// Makes a request.
+        package init(name: String, redirectURI: String, scope: [String]) {
+            self.name = name
+            self.redirectURI = redirectURI
+            self.scope = scope
+        }
+    }
+
+    /// A client that has been registered.
+    package struct Client: Sendable {
+        /// Its identifier.
+        package var clientID: String
+        /// Its secret; `nil` for a public client.
+        package var secret: Secret?
+        /// How it authenticates; `nil` where the provider does not say.
+        package var method: ClientAuthentication.Method?
+        /// The URL at which the registration is managed, and the token for it; `nil` if the provider has no
+        /// management.
+        package var management: (address: URI, token: Secret)?
+    }
+
+    /// Registers a client: a public one where the provider takes those.
+    ///
+    /// - Parameter metadata: the provider's.
+    /// - Throws: ``ErrorCode/unsupported`` when the provider registers nobody; the error that a refusal means;
+    ///   ``ErrorCode/malformedReply`` for a reply that cannot be used; ``ErrorCode/temporary``.
+    package func register(
+        _ request: Request, at metadata: ServerMetadata
+    ) throws(CredentialError) -> Client {
+        guard let endpoint = try metadata.usable(.registration) else {
+            guard !metadata.takesClientDocuments else {
+                throw CredentialError(
+                    .unsupported, "the provider registers no clients: it takes the URL of a document about one",
+                    hint: "host such a document (docs/mcp.md) and give its URL: --client-id https://…")
+            }
+            throw CredentialError(
+                .unsupported, "the provider does not register clients by itself",
+                hint: "register one by hand and give its id with --client-id")
+        }
+        let method = try Self.method(at: metadata)
+        var body = JSONObject()
+        body["client_name"] = .string(request.name)
+        body["application_type"] = "native"
+        body["redirect_uris"] = JSONValue([request.redirectURI])
+        body["grant_types"] = ["authorization_code", "refresh_token"]
+        body["response_types"] = ["code"]
+        body["token_endpoint_auth_method"] = .string(method.rawValue)
+        if !request.scope.isEmpty { body["scope"] = .string(Scope.text(request.scope)) }
+        let response = try context.transport.send(
+            HTTPRequest(
+                method: "POST", address: endpoint,
+                headers: [("accept", "application/json"), ("content-type", "application/json")],
+                body: .bytes(JSONValue.object(body).bytes())))
+        let place: LocalizedMessage = "registration endpoint of \(endpoint.origin)"
+        switch try EndpointResponse.sort(response, from: place) {
+        case .object(let members):
+            return try Self.client(members, request, place, origins: [endpoint.origin, metadata.issuerOrigin])
+        case .refused(let refusal):
+            throw OAuthErrorMapping.error(refusal, in: .register, type: request.name)
+        }
+    }
+
+    /// How the client shall authenticate: not at all where the provider takes that, else by a secret in the way that it
+    /// lists.
+    private static func method(at metadata: ServerMetadata) throws(CredentialError) -> ClientAuthentication.Method {
+        guard let offered = metadata.authenticationMethods, !offered.isEmpty else { return .none }
+        let usable: [ClientAuthentication.Method] = [.none, .secretBasic, .secretPost]
+        guard let method = usable.first(where: { offered.contains($0.rawValue) }) else {
+            throw CredentialError(
+                .unsupported,
+                "the provider registers no client that could sign in: it takes only \(UntrustedText.shown(offered.joined(separator: ", "), limit: 200))",
+                hint: "register one by hand and give its id with --client-id")
+        }
+        return method
+    }
+
+    /// Ends a registration.
+    ///
+    /// - Throws: ``ErrorCode/denied`` when the provider refuses; ``ErrorCode/temporary``.
+    package func remove(at address: URI, token: Secret) throws(CredentialError) {
+        let response = try context.transport.send(
+            HTTPRequest(
+                method: "DELETE", address: address,
+                headers: [("accept", "application/json"), ("authorization", "Bearer " + token.reveal())]))
+        if (200..<300).contains(response.status) { return }
+        let place: LocalizedMessage = "registration of the client at \(address.origin)"
+        // Of all replies but success it only matters that the client may still be there.
+        if case .refused(let refusal) = try EndpointResponse.sort(response, from: place) {
+            throw CredentialError(
+                .denied, "the \(place) was not ended", details: OAuthErrorMapping.details(of: refusal))
+        }
+    }
+
+    private static func client(
+        _ members: JSONObject, _ request: Request, _ place: LocalizedMessage, origins: [String?]
+    ) throws(CredentialError) -> Client {
+        func malformed(_ what: LocalizedMessage) -> CredentialError {
+            CredentialError(.malformedReply, "the reply of the \(place) \(what)")
+        }
+        guard let clientID = members["client_id"]?.string, !clientID.isEmpty, clientID.utf8.count <= 1_024,
+            DefinitionValidation.clientID(clientID) == nil
+        else { throw malformed("has no usable client_id") }
+        if let registered = members["redirect_uris"]?.array?.compactMap(\.string),
+            !registered.contains(where: { ConstantTime.equal($0, request.redirectURI) })
+        {
+            throw malformed("is for another redirect URI")
+        }
+        var client = Client(clientID: clientID)
+        if let word = members["token_endpoint_auth_method"]?.string {
+            guard let method = ClientAuthentication.Method(rawValue: word), !method.usesCertificate else {
+                throw malformed("names the authentication method '\(UntrustedText.shown(word, limit: 40))'")
+            }
+            client.method = method
+        }
+        // Some providers give public clients a secret too; it is of no use then.
+        if client.method != ClientAuthentication.Method.none {
+            client.secret = try text("client_secret", members, malformed).map(Secret.init)
+        }
+        if let token = try text("registration_access_token", members, malformed),
+            let place = members["registration_client_uri"]?.string
+        {
+            guard let address = URI(place), address.isWeb, address.isSecure, address.fragment == nil else {
+                throw malformed("has a registration_client_uri that is not a URL with https")
+            }
+            // A response to a registration sends no request with a token elsewhere, to this machine least of all.
+            guard origins.contains(address.origin) else {
+                throw CredentialError(
+                    .validationFailed,
+                    "the response of the \(place) names \(address.origin) as registration_client_uri, which is another origin"
+                )
+            }
+            client.management = (address, Secret(token))
+        }
+        return client
+    }
+
+    /// A secret of the reply: printable, so that it fits into a header field.
+    private static func text(
+        _ name: String, _ members: JSONObject, _ malformed: (LocalizedMessage) -> CredentialError
+    ) throws(CredentialError) -> String? {
+        switch members[name] {
+        case nil, .null?, .string("")?: return nil
+        case .string(let text)?
+        where text.utf8.count <= 8_192 && text.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }):
+            return text
+        default: throw malformed("has no usable \(name)")
+        }
+    }
+}
+
+extension ServerMetadata {
+    /// The origin of the issuer.
+    fileprivate var issuerOrigin: String? { issuer.flatMap(URI.init)?.origin }
+}

@@ -1,0 +1,107 @@
+package import CredentialCore
+package import StrictJSON
+
+/// The response of an endpoint of the provider, sorted by its meaning for credmgr.
+package enum EndpointResponse: Sendable {
+    /// A JSON object with a status of 2xx.
+    case object(JSONObject)
+    /// A refusal by the provider itself.
+    case refused(OAuthError)
+
+    /// The `error` of a refusal without a body, as glewlwyd sends for a dead refresh token (400) or a wrong client
+    /// secret (403).
+    package static let noReason = ""
+    /// The `error` of a refusal whose body is no OAuth error.
+    package static let unknownReason = "unknown"
+
+    /// Sorts a reply.
+    ///
+    /// - Parameter place: which endpoint answered, for messages: "token endpoint of https://example.com".
+    /// - Throws: ``ErrorCode/temporary`` for 408, 425, 429, 5xx, a redirect or an HTML page: nothing is known then;
+    ///   ``ErrorCode/malformedReply`` for a 2xx without a JSON object; ``ErrorCode/configuration`` for 404, 405 and
+    ///   410.
+    package static func sort(_ response: HTTPResponse, from place: LocalizedMessage) throws(CredentialError)
+        -> EndpointResponse
+    {
+        let retryAfter = response.value(of: "retry-after").map { UntrustedText.shown($0, limit: 60) }
+        let parsed: Result<JSONValue, JSONError> = Result { () throws(JSONError) in
+            // RFC 8259 §8.1 lets a reader pass over a byte order mark.
+            try JSONValue.parse(response.body.withoutByteOrderMark)
+        }
+        let object = (try? parsed.get())?.object
+        switch response.status {
+        case 408, 425, 429, 500...599:
+            throw temporary(response, object, retryAfter, from: place)
+        case 300..<400:
+            throw CredentialError(
+                .temporary, "the \(place) answered with a redirect, which is not followed",
+                hint: "a network that wants a sign-in of its own may be in between",
+                details: ["status \(response.status)"])
+        case 404, 405, 410:
+            if RefusalReading(response, object).code != nil { break }
+            throw CredentialError(
+                .configuration, "the \(place) is not there: HTTP status \(response.status)",
+                hint: "check the endpoints of the account type")
+        default: break
+        }
+        let reading = RefusalReading(response, object)
+        if let object {
+            let isSuccess = (200..<300).contains(response.status)
+            if isSuccess, object["access_token"] != nil || !reading.isRefusal { return .object(object) }
+            return .refused(reading.error(retryAfter: retryAfter))
+        }
+        if !(200..<300).contains(response.status), reading.code != nil {
+            return .refused(reading.error(retryAfter: retryAfter))
+        }
+        if isPage(response) {
+            throw CredentialError(
+                .temporary, "the \(place) answered with a web page instead of JSON",
+                hint: "a network that wants a sign-in of its own may be in between",
+                details: ["status \(response.status)"])
+        }
+        guard (200..<300).contains(response.status) else {
+            return .refused(reading.error(retryAfter: retryAfter))
+        }
+        throw malformed(parsed, response, from: place)
+    }
+
+    private static func malformed(
+        _ parsed: Result<JSONValue, JSONError>, _ response: HTTPResponse, from place: LocalizedMessage
+    ) -> CredentialError {
+        if response.body.allSatisfy({ $0 <= 0x20 }) {
+            return CredentialError(.malformedReply, "the \(place) answered with an empty body instead of JSON")
+        }
+        let body = String(decoding: response.body, as: UTF8.self)
+        if FormURLEncoding.decode(body)?.contains(where: { $0.name == "access_token" }) ?? false {
+            return CredentialError(.malformedReply, "the \(place) answered with form coding instead of JSON")
+        }
+        return switch parsed {
+        case .success(let value):
+            CredentialError(.malformedReply, "the \(place) answered with \(value.kind), not an object")
+        case .failure(let error):
+            CredentialError(.malformedReply, "the \(place) answered with something that is not JSON: \(error)")
+        }
+    }
+
+    private static func temporary(
+        _ response: HTTPResponse, _ object: JSONObject?, _ retryAfter: String?, from place: LocalizedMessage
+    ) -> CredentialError {
+        var details: [String] = []
+        if let error = object?["error"]?.string {
+            details.append("error: " + UntrustedText.shown(error, limit: 60))
+        }
+        if let text = object?["error_description"]?.string { details.append(UntrustedText.shown(text)) }
+        if let retryAfter { details.append("retry-after: " + retryAfter) }
+        let reason: LocalizedMessage = response.status == 429 ? "asks to come back later" : "has trouble"
+        return CredentialError(
+            .temporary, "the \(place) \(reason): HTTP status \(response.status)",
+            hint: retryAfter.flatMap { Int64($0) }.map { "try again in \($0) seconds" } ?? "try again later",
+            details: details)
+    }
+
+    private static func isPage(_ response: HTTPResponse) -> Bool {
+        if response.body.isEmpty { return false }
+        if response.value(of: "content-type")?.lowercased().hasPrefix("text/html") ?? false { return true }
+        return response.body.first { $0 > 0x20 } == UInt8(ascii: "<")
+    }
+}

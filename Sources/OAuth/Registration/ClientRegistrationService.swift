@@ -1,0 +1,135 @@
+package import CredentialCore
+
+/// Registers a client for a type, keeps what the provider gave with it, and ends the registration with the type.
+package struct ClientRegistrationService: Sendable {
+    private let desk: DefinitionContext
+
+    /// Makes a registrar.
+    package init(_ desk: DefinitionContext) { self.desk = desk }
+
+    /// Registers clients for a type that is being defined, or that the user has confirmed.
+    private func registration(of type: AccountType) -> DynamicClientRegistration {
+        DynamicClientRegistration(in: desk.accounts.adapterContext.connected(by: ConnectionSettings(of: type)))
+    }
+
+    /// The scopes to begin with where nobody names any: who signed in and, where the provider ties refresh tokens to
+    /// it, `offline_access`.
+    package static func usualScope(at metadata: ServerMetadata) -> [String] {
+        guard let offered = metadata.scopes else { return metadata.endpoints[.jwks] == nil ? [] : ["openid"] }
+        return ["openid", "profile", "email", "offline_access"].filter(offered.contains)
+    }
+
+    /// Registers a client for `type`, defines the type with it, and keeps its secrets in the store.
+    ///
+    /// The redirect URI is pinned: providers that compare it exactly would refuse the free port of another sign-in.
+    ///
+    /// - Parameter force: whether an existing definition is replaced.
+    /// - Returns: the file of the definition.
+    /// - Throws: what the registration, the store or the catalog throws; then the registration is ended again.
+    package func define(
+        _ type: AccountType, at metadata: ServerMetadata, force: Bool
+    ) throws(CredentialError) -> String {
+        try desk.catalog.checkFree(type.name, force: force)
+        let choice = try desk.store(), registration = registration(of: type)
+        var type = type
+        let redirectURI = if let own = type.redirectURI { own } else { try freeRedirectURI() }
+        let client = try registration.register(
+            .init(name: "credmgr", redirectURI: redirectURI, scope: type.scope), at: metadata)
+        do throws(CredentialError) {
+            type.clientID = client.clientID
+            type.redirectURI = redirectURI
+            type.clientSecret = client.secret == nil ? nil : .store
+            type.tokenEndpointAuthMethod = (client.method ?? (client.secret == nil ? .some(.none) : nil))?.rawValue
+            type.registrationClientURI = client.management?.address.description
+            try desk.check(type)
+            let store = try desk.stores.store(choice.kind)
+            if let secret = client.secret {
+                try store.write(
+                    Array(secret.reveal().utf8), for: item(type, .clientSecret),
+                    label: "credmgr: \(type.name) client secret")
+            }
+            if let token = client.management?.token {
+                try store.write(
+                    Array(token.reveal().utf8), for: item(type, .registrationToken),
+                    label: "credmgr: \(type.name) client registration")
+            }
+            let path = try desk.put(type, force: force)
+            if client.secret != nil || client.management?.token != nil {
+                desk.tell(choice, "what is secret of it")
+            }
+            return path
+        } catch {
+            // The first trouble is the one to tell; a client that stays at the provider can do nothing by itself.
+            if let management = client.management {
+                try? registration.remove(at: management.address, token: management.token)
+            }
+            throw error
+        }
+    }
+
+    /// Ends the registration of a type that is about to be removed, where it was registered by this program.
+    ///
+    /// Trouble is told and stops nothing: the type is to go.
+    ///
+    /// - Parameter ownsEarlier: whether what credmgr stored under the type's name before is its client's
+    ///   (``ClientBindings/ownsEarlier(_:)``), as it was seen while there was a definition.
+    package func end(_ type: AccountType, ownsEarlier: Bool) {
+        guard let place = type.registrationClientURI.flatMap(URI.init) else { return }
+        do throws(CredentialError) {
+            guard let token = try token(of: type, ownsEarlier: ownsEarlier) else {
+                throw CredentialError(.configuration, "the token for it is gone")
+            }
+            try registration(of: type).remove(at: place, token: token)
+            desk.note("the client \(UntrustedText.shown(type.clientID, limit: 80)) is registered no more")
+        } catch {
+            desk.warn("the client stays registered at \(place.origin): \(error)")
+        }
+        for kind in StoreKind.allCases {
+            for secret in [SecretItem.Kind.registrationToken, .clientSecret] {
+                var items = (try? item(type, secret)).map { [$0] } ?? []
+                if ownsEarlier { items.append(ClientBindings.earlierItem(secret, of: type)) }
+                for item in items { try? desk.stores.store(kind).remove(item) }
+            }
+        }
+    }
+
+    private func token(of type: AccountType, ownsEarlier: Bool) throws(CredentialError) -> Secret? {
+        var failure: CredentialError?
+        for kind in StoreKind.allCases {
+            do throws(CredentialError) {
+                let store = try desk.stores.store(kind)
+                let earlier = ClientBindings.earlierItem(.registrationToken, of: type)
+                var bytes = try store.read(item(type, .registrationToken))
+                if bytes == nil, ownsEarlier { bytes = try store.read(earlier) }
+                if let bytes { return Secret(String(decoding: bytes, as: UTF8.self)) }
+            } catch { failure = failure ?? error }
+        }
+        if let failure { throw failure }
+        return nil
+    }
+
+    private func item(_ type: AccountType, _ kind: SecretItem.Kind) throws(CredentialError) -> SecretItem {
+        try ClientBindings(desk.accounts.machine).item(kind, of: type)
+    }
+
+    /// Whether credmgr registered the client of a type. Where the provider gave no address to manage it at, the redirect URI tells.
+    package static func isOwn(_ type: AccountType) -> Bool {
+        if type.registrationClientURI != nil { return true }
+        guard let redirect = type.redirectURI.flatMap(URI.init) else { return false }
+        let parts = redirect.pathComponents
+        return LoopbackRedirect.isLoopback(redirect) && parts.count == 2 && parts[0] == "cb"
+            && parts[1].utf8.count == 16
+    }
+
+    /// A loopback redirect URI with a port that is free now, and a path of its own for each registration: the response of
+    /// one server is none for the redirect URI of another (RFC 9700 §4.4.2.2).
+    private func freeRedirectURI() throws(CredentialError) -> String {
+        let path = desk.accounts.machine.random.urlSafeToken().prefix(16)
+        guard let loopback = URI("http://127.0.0.1/cb/\(path)") else {
+            throw CredentialError(.internalFault, "the loopback has no address")
+        }
+        let receiver = try desk.redirects.listen(at: loopback, for: .sameUser) { _ in }
+        defer { receiver.stop() }
+        return receiver.redirectURI
+    }
+}

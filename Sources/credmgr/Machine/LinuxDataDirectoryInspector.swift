@@ -1,0 +1,120 @@
+import Commands
+import CredentialCore
+import Platform
+
+/// `$XDG_DATA_HOME/credmgr` on this machine.
+struct LinuxDataDirectoryInspector: DataDirectoryInspector {
+    let path: String
+    let clock: any WallClock
+
+    /// As old as the writing itself takes a temporary file to be left behind.
+    private static let staleSeconds: Int64 = 3_600
+
+    func faults() throws(CredentialError) -> [FolderProblem] {
+        if let facts = FileStatus.of(path), facts.kind == .folder, !facts.isOwn {
+            return [FolderProblem(path: path, kind: .anothers)]
+        }
+        var faults: [FolderProblem] = []
+        // The future location of the folder counts already.
+        if let above = PrivateDirectory.exposedFolder(above: path) {
+            faults.append(FolderProblem(path: path, kind: .replaceable(above: above)))
+        }
+        guard let facts = FileStatus.of(path) else {
+            try PrivateDirectory.checkCanBeMade(path)
+            return faults
+        }
+        try look(at: path, facts, &faults)
+        if let reason = FileSystem.refusal(at: path) {
+            faults.append(FolderProblem(path: path, kind: .unwritable(reason)))
+        } else if let room = FileSystem.scarceRoom(at: path) {
+            faults.append(FolderProblem(path: path, kind: .nearlyFull(room)))
+        }
+        return faults
+    }
+
+    func repair(_ fault: FolderProblem) throws(CredentialError) {
+        switch fault.kind {
+        case .openToOthers: try FileStatus.close(fault.path)
+        case .stale:
+            // It may have come into use while a person was asked.
+            guard let facts = FileStatus.of(fault.path) else { return }
+            guard isStale(fault.path, facts) else {
+                throw CredentialError(
+                    .temporary, "\(UntrustedText.shown(fault.path, limit: 4_096)) is needed by now, and stays")
+            }
+            try FileStatus.remove(fault.path)
+        case .foreign, .anothers, .replaceable, .setAside, .unwritable, .nearlyFull, .immutable:
+            throw CredentialError(.unsupported, "\(UntrustedText.shown(fault.path)) is for you to look at")
+        }
+    }
+
+    private func look(at path: String, _ facts: FileStatus, _ faults: inout [FolderProblem]) throws(CredentialError)
+    {
+        if facts.isOwn, facts.kind == .other, let folder = FileStatus.of(path + "/."), folder.isOwn {
+            // A link of the user's own to a folder, as `stow` makes them, counts as the folder.
+            return try look(at: path + "/.", folder, &faults)
+        }
+        guard facts.isOwn, facts.kind != .other else {
+            faults.append(FolderProblem(path: path, kind: .foreign))
+            return
+        }
+        if facts.isImmutable { faults.append(FolderProblem(path: path, kind: .immutable)) }
+        if facts.isOpenToOthers { faults.append(FolderProblem(path: path, kind: .openToOthers)) }
+        guard facts.kind == .folder else {
+            let name = path.split(separator: "/").last ?? ""
+            if isStale(path, facts) {
+                faults.append(FolderProblem(path: path, kind: .stale))
+            } else if name.contains(".corrupt-") {
+                faults.append(FolderProblem(path: path, kind: .setAside))
+            }
+            return
+        }
+        for name in try FileNames.inFolder(path) where !isProgram(name, in: path) {
+            let entry = "\(path)/\(name)"
+            // A file that has gone meanwhile is no fault.
+            if let facts = FileStatus.of(entry) { try look(at: entry, facts, &faults) }
+        }
+    }
+
+    /// Whether a file was left by a process that was killed, and nobody needs it.
+    private func isStale(_ path: String, _ facts: FileStatus) -> Bool {
+        Self.isTemporary(path.split(separator: "/").last ?? "", at: path)
+            && clock.now.epochSeconds - facts.modified > Self.staleSeconds && !Self.mayBeLastCopy(path)
+    }
+
+    /// Whether a file beside the records of a group may be all that is left of one: the index names its account, or cannot be read,
+    /// and the account has no record that can be read. An account that the index does not name was signed out, or never signed in.
+    private static func mayBeLastCopy(_ path: String) -> Bool {
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+        guard parts.count > 4, parts[parts.count - 2] == "accounts", parts[parts.count - 4] == "groups",
+            let group = try? KeychainGroup(parts[parts.count - 3]), let name = parts.last
+        else { return false }
+        let id = String(name.dropFirst().prefix { $0 != "." })
+        let above = parts.dropLast(3).joined(separator: "/")
+        if let folder = try? PrivateDirectory.open([group.name, "accounts"], below: above),
+            let bytes = try? folder.read(id, limit: recordLimit),
+            (try? AccountRecord(bytes, of: id, in: group)) != nil
+        {
+            return false
+        }
+        guard let folder = try? PrivateDirectory.open([group.name], below: above),
+            let bytes = try? folder.read("index", limit: indexLimit), let index = AccountIndex(bytes)
+        else { return true }
+        return index.ids.contains(id)
+    }
+
+    /// The largest record and index read, in bytes.
+    private static let recordLimit = 8 << 20, indexLimit = 256 << 20
+
+    /// Whether a file is one that its writer removes: a part of another file, or room that nobody alive has reserved.
+    private static func isTemporary(_ name: Substring, at path: String) -> Bool {
+        if name.hasPrefix(".") { return name.hasSuffix(".tmp") }
+        guard name.hasSuffix(".reserve"), path.hasSuffix("/journal/\(name)") else { return false }
+        return ProcessMark(ofFile: path)?.isAnotherLivingProcess != true
+    }
+
+    /// Adapters and types that the user has installed there have rules of their own.
+    private func isProgram(_ name: String, in folder: String) -> Bool {
+        [path, path + "/."].contains(folder) && (name == "providers" || name == "types")
+    }
+}
