@@ -46,13 +46,18 @@ import Testing
         #expect(shown["scope"]?.string == "openid profile email offline_access")
     }
 
-    @Test func `A mistyped issuer is told at once, and nothing is defined`() throws {
+    @Test func `A wrong issuer is reported at once, and defines no type`() throws {
         let server = try glewlwyd()
-        let outcome = try home.run(
-            ["types", "add", "Work", "--issuer", server.issuer + "/", "--client-id", "native"], exits: 7)
-        #expect(outcome.standardError.contains("another issuer"))
         try home.run(["types", "add", "Work", "--issuer", server.issuer + "x", "--client-id", "native"], exits: 2)
         #expect(try home.json(["types", "--json"]) == [])
+    }
+
+    @Test func `An issuer with a slash too many is corrected, and the correction is reported`() throws {
+        let server = try glewlwyd()
+        let outcome = try home.run(
+            ["types", "add", "Work", "--issuer", server.issuer + "/", "--client-id", "native"])
+        #expect(outcome.standardError.contains("the issuer is \(server.issuer)"), "\(outcome.standardError)")
+        #expect(try home.json(["types", "show", "Work", "--json"]).object?["issuer"]?.string == server.issuer)
     }
 
     @Test func `A client is registered, signs in at its pinned redirect, and is gone with its type`() throws {
