@@ -36,8 +36,8 @@ import Testing
 
         /// Whether the command prints JSON where that is asked for.
         var hasJSON: Bool { !["token", "request"].contains(words[0]) }
-        /// Whether a person at a terminal is asked instead.
-        var asks: Bool { [.signInRequired, .locked].contains(self) }
+        /// Whether a person at a terminal is asked instead; without account types `login` begins the guided sign-in there.
+        var asks: Bool { [.usage, .signInRequired, .locked].contains(self) }
 
         /// Makes the state in a home; gives back the provider, which lives as long.
         func make(at home: Home) throws -> DemoTenant {
