@@ -206,7 +206,7 @@ import Testing
         #expect(refused.standardError.contains("it may be one of 2: Another, Tasks"))
         let picked = try home.onTerminal(
             ["login", "--no-browser"],
-            [("number or name: ", "7\n"), ("number or name: ", "2\n"), ("paste", "\u{3}")])
+            [("a part of it: ", "7\n"), ("a part of it: ", "2\n"), ("paste", "\u{3}")])
         #expect(picked.text.contains("1  Another") && picked.text.contains("2  Tasks"))
         #expect(picked.text.contains("p=b2c_1_sign_in") == false && picked.text.contains("b2c_1_sign_in/oauth2"))
     }
