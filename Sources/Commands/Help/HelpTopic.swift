@@ -62,11 +62,11 @@ enum HelpTopic: String, CaseIterable {
 
     /// The keys of `config.json`; a test compares them with those that the program reads.
     static let keys: [(name: String, text: LocalizedMessage)] = [
-        ("store", "where secrets of new accounts are stored: auto, secret-service or file"),
+        ("store", "the store for secrets of new accounts: auto, secret-service or file"),
         ("cache", "whether access tokens are cached in memory: on or off"),
         ("min_valid", "how long a token must still be valid, such as \"90s\" or \"30m\""),
         ("browser", "the command that opens a URL"),
-        ("redirect_peers", "whose programs may bring the redirect: same-user, uid:NUMBER or any"),
+        ("redirect_peers", "the users whose programs may bring the redirect: same-user, uid:NUMBER or any"),
         ("timeout", "how long a command waits for the network"),
         ("default_group", "the keychain group if nothing names another"),
         ("client_metadata_url", "the URL of a document about the client, for providers that accept one"),

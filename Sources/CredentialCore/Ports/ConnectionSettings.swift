@@ -1,6 +1,6 @@
 /// How requests reach their servers: whose certificates are trusted besides those of the system's authorities, and the proxy.
 package struct ConnectionSettings: Sendable, Hashable {
-    /// What the settings stand in.
+    /// The source of the settings.
     package enum Source: Sendable, Hashable {
         /// The definition of the account type of this name.
         case type(String)
@@ -13,7 +13,7 @@ package struct ConnectionSettings: Sendable, Hashable {
     /// The key of the proxy.
     package static let proxyKey = "proxy"
 
-    /// What they stand in.
+    /// The source of the settings.
     package let source: Source
     /// The PEM file of certificate authorities to trust in addition to the system's.
     package var certificateFile: String?

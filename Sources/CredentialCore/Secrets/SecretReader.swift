@@ -199,7 +199,7 @@ package struct SecretReader: Sendable {
         switch source {
         case .file(let path): "the file \(UntrustedText.shown(path))"
         case .environment(let name): "the variable \(UntrustedText.shown(name, limit: 80))"
-        case .command(let words): "what the command \(UntrustedText.shown(words.first ?? "")) prints"
+        case .command(let words): "the output of the command \(UntrustedText.shown(words.first ?? ""))"
         case .systemdCredential(let name): "systemd's credential \(name)"
         case .standardInput: "standard input"
         case .prompt: "the answer"

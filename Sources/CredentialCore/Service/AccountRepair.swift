@@ -95,7 +95,7 @@ package struct AccountRepair: Sendable {
         defer { lock.release() }
         guard let place = try accounts.repository.setAsideShutOut(id, in: group) else { return }
         accounts.policy.warn(
-            "what waited in the journal for \(id) is in \(UntrustedText.shown(place, limit: 4_096))")
+            "the journal entry of \(id) is in \(UntrustedText.shown(place, limit: 4_096))")
     }
 
     /// Removes a secret that nothing can be made of, if that is what a store still has of an account.

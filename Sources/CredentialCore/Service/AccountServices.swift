@@ -110,10 +110,10 @@ package struct AccountServices: Sendable {
         }
     }
 
-    /// What may be used where no account type is known: requests have no settings of a type.
+    /// The context of adapters if no account type is known: requests have no settings of a type.
     package var adapterContext: AdapterContext { adapterContext(over: machine.transport) }
 
-    /// What adapters may use for a type.
+    /// The context of adapters for a type.
     package func adapterContext(of type: AccountType) -> AdapterContext { adapterContext.connected(as: type) }
 
     /// The same with another transport.
