@@ -224,19 +224,25 @@ import Testing
                 let failures = try refresh(scene, within: nil, trace: trace).failures
                 #expect(failures.isEmpty)
             },
-            peer: { scene in
-                let outcome = scene.run("token", "--type", "Tasks")
-                // A process that cannot have the lock now asks again when the first is done.
-                if outcome.status == 6 {
-                    throw CredentialError(.lockTimeout, LocalizedMessage(verbatim: outcome.notices))
-                }
-                #expect(outcome.status == 0, "\(outcome.notices)")
-            }
+            peer: { scene in try scene.takeToken() }
         ) { scene, place, failure in
             #expect(failure == nil, "\(place)")
             #expect(!scene.machine.hasLocks, "\(place)")
             #expect(scene.machine.provider.refreshes.count == 1, "\(place)")
             #expect(scene.run("token", "--type", "Tasks").output == "access-ada-2\n", "\(place)")
         }
+    }
+}
+
+extension CommandScene {
+    /// Runs `token` as the second process of a meeting.
+    ///
+    /// - Throws: ``ErrorCode/lockTimeout`` if it cannot have the lock now: it runs again when the first process is done.
+    func takeToken() throws {
+        let outcome = run("token", "--type", "Tasks")
+        if outcome.status == 6 {
+            throw CredentialError(.lockTimeout, LocalizedMessage(verbatim: outcome.notices))
+        }
+        #expect(outcome.status == 0, "\(outcome.notices)")
     }
 }

@@ -260,14 +260,7 @@ import Testing
     @Test func `with another that it meets anywhere it shares the token of one refresh`() throws {
         try PortWalk.meeting(
             { Self.ended() }, Self.start,
-            peer: { scene in
-                let outcome = scene.run("token", "--type", "Tasks")
-                // A process that cannot have the lock now asks again when the first is done.
-                if outcome.status == 6 {
-                    throw CredentialError(.lockTimeout, LocalizedMessage(verbatim: outcome.notices))
-                }
-                #expect(outcome.status == 0, "\(outcome.notices)")
-            }
+            peer: { scene in try scene.takeToken() }
         ) { scene, place, failure in
             #expect(failure == nil, "\(place)")
             #expect(!scene.machine.hasLocks, "\(place)")

@@ -425,25 +425,6 @@ package struct AccountRecordFiles: AccountRecordStore {
     }
 }
 
-/// The names of records on their way, while something else is done; at once where the system gives no thread.
-private struct DirectoryListing {
-    private let call: ThreadTask<UnorderedChecksum, CredentialError>?
-    private let list: @Sendable () throws(CredentialError) -> UnorderedChecksum
-
-    init(_ list: @escaping @Sendable () throws(CredentialError) -> UnorderedChecksum) {
-        self.list = list
-        call = try? ThreadTask(list)
-    }
-
-    /// Which names there are.
-    func sum() throws(CredentialError) -> UnorderedChecksum {
-        guard let call else { return try list() }
-        while true {
-            if let result = call.result(until: Deadline(milliseconds: .max)) { return try result.get() }
-        }
-    }
-}
-
 extension ReplaceResult {
     /// The meaning of the result for a record.
     fileprivate var writing: WriteResult {
