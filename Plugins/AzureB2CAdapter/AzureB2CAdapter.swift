@@ -21,7 +21,7 @@ package struct AzureB2CAdapter: CredentialAdapter {
 
     package func checkRegistration() throws(CredentialError) {
         throw B2CConfiguration.lacks(
-            "dynamic client registration", hint: "register a native client in the tenant, and give its --client-id")
+            "dynamic client registration", hint: "register a native client in the tenant, and set --client-id")
     }
 
     package func provider(of type: AccountType) throws(CredentialError) -> String {
@@ -145,7 +145,7 @@ package struct AzureB2CAdapter: CredentialAdapter {
 
     package func checkRevocation() throws(CredentialError) {
         throw B2CConfiguration.lacks(
-            "revocation", hint: "an administrator can end all sessions of a user (Graph: revokeSignInSessions)")
+            "revocation", hint: "ask an administrator to end all user sessions (Graph: revokeSignInSessions)")
     }
 
     package func revoke(

@@ -10,7 +10,7 @@ enum B2CConfiguration {
         guard !type.clientID.isEmpty else { throw fault(type, "client_id is missing") }
         let authority = try B2CAuthority(of: type)
         guard type.adapterSettings.isEmpty else {
-            throw fault(type, "adapter_settings belongs to plugins")
+            throw fault(type, "adapter_settings is only valid for plugins")
         }
         if let issuer = type.issuer {
             guard let tenant = B2CProvider.tenantID(issuer),
@@ -18,22 +18,22 @@ enum B2CConfiguration {
             else {
                 throw fault(
                     type, "issuer does not name the tenant by its GUID",
-                    hint: "leave issuer out, unless the tenant's tokens name another host than the authority's")
+                    hint: "leave issuer out, unless the tokens name a different host than the authority")
             }
         }
         for endpoint in AccountType.Endpoint.allCases where type.endpoints[endpoint] != nil {
             guard [.authorization, .token].contains(endpoint) else {
-                throw fault(type, "\(endpoint.rawValue) is none that can be set for B2C", hint: "leave it out")
+                throw fault(type, "\(endpoint.rawValue) cannot be set for B2C", hint: "remove the key")
             }
         }
         for (alias, policy) in type.policies.sorted(by: { $0.key < $1.key }) where B2CPolicy(policy) == nil {
-            throw fault(type, "policies.\(alias) is no name of a policy")
+            throw fault(type, "policies.\(alias) is not a valid policy name")
         }
         for name in [type.defaultPolicy, type.passwordResetPolicy] {
             if let name { try checkPolicy(name, of: type) }
         }
         if let flow = type.flow, [.device, .jwtBearer].contains(flow) {
-            throw fault(type, "flow '\(flow.rawValue)' is one that Azure AD B2C does not have")
+            throw fault(type, "flow '\(flow.rawValue)' is not supported by Azure AD B2C")
         }
         // Taken and then not done, each of these would be a promise broken in silence.
         for (key, isSet, standard) in [
@@ -44,7 +44,7 @@ enum B2CConfiguration {
                 "pushed requests (RFC 9126)"
             ),
         ] where isSet {
-            throw fault(type, "\(key): Azure AD B2C does not have \(standard)", hint: "leave \(key) out")
+            throw fault(type, "\(key): Azure AD B2C does not support \(standard)", hint: "leave \(key) out")
         }
         for (part, extra) in [("authorize", type.authorizeParameters), ("token", type.tokenParameters)]
         where extra["p"] != nil {
@@ -54,7 +54,7 @@ enum B2CConfiguration {
         if let word = type.tokenEndpointAuthMethod, ClientAuthentication.Method(rawValue: word) == nil {
             throw fault(
                 type, "token_endpoint_auth_method '\(UntrustedText.shown(word, limit: 40))' is not known",
-                hint: "one of \(ClientAuthentication.Method.allCases.map(\.rawValue).joined(separator: ", "))")
+                hint: "use one of \(ClientAuthentication.Method.allCases.map(\.rawValue).joined(separator: ", "))")
         }
         try ReservedParameters.check(type)
     }
@@ -70,14 +70,14 @@ enum B2CConfiguration {
         case .password where type.flow != .password:
             throw CredentialError(
                 .unsupported, "the password flow is not allowed for account type '\(type.name)'",
-                hint: "set \"flow\": \"password\" in the type if its policy is one for ROPC")
+                hint: "set \"flow\": \"password\" in the account type if its policy supports ROPC")
         case .password: return
         }
     }
 
     /// The error for something that B2C does not have.
     static func lacks(_ what: LocalizedMessage, hint: LocalizedMessage? = nil) -> CredentialError {
-        CredentialError(.unsupported, "\(what) does not exist at Azure AD B2C", hint: hint)
+        CredentialError(.unsupported, "Azure AD B2C does not support \(what)", hint: hint)
     }
 
     /// The scopes to send for a person's token.
@@ -117,7 +117,7 @@ enum B2CConfiguration {
         let words = Scope.distinct(scope)
         guard words.count == 1, words[0].hasSuffix("/.default") else {
             throw fault(
-                type, "client credentials need one scope, that of an API, with /.default at its end",
+                type, "client credentials require one API scope that ends with /.default",
                 hint: "\"scope\": \"https://TENANT.onmicrosoft.com/API/.default\"")
         }
         return words

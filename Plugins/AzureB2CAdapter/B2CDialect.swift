@@ -64,18 +64,18 @@ struct B2CDialect: ProviderDialect {
         guard let named = claims.text("tfp") ?? claims.text("acr"), B2CPolicy(named) == policy else {
             let named = claims.text("tfp") ?? claims.text("acr") ?? ""
             throw Self.refused(
-                "it is of policy '\(UntrustedText.shown(named, limit: 80))', not of '\(policy)'")
+                "it is for policy '\(UntrustedText.shown(named, limit: 80))', not for '\(policy)'")
         }
         if let named = claims.text("tid"), let tenantID, !ConstantTime.equal(named.lowercased(), tenantID) {
-            throw Self.refused("it is of another tenant")
+            throw Self.refused("it is for a different tenant")
         }
         if let pinned = state[Self.tenantKey]?.string, let tenantID, !ConstantTime.equal(pinned, tenantID) {
-            throw Self.refused("the tenant is another than at the sign-in")
+            throw Self.refused("the tenant is not the tenant of the sign-in")
         }
         if let person = state[Self.personKey]?.string, let now = B2CIdentity(claims: claims, profile: nil).subject,
             !ConstantTime.equal(person, now)
         {
-            throw Self.refused("it is for another person than before")
+            throw Self.refused("it is for a different user than before")
         }
     }
 
@@ -96,12 +96,12 @@ struct B2CDialect: ProviderDialect {
             return Identity(issuer: client.metadata.issuer, subject: type.clientID)
         }
         guard let claims = received.claims else {
-            throw Self.refused("there is none, so that nobody can tell who signed in")
+            throw Self.refused("it is missing, so the user is unknown")
         }
         let person = B2CIdentity(claims: claims, profile: B2CIdentity.profile(of: received.reply))
         guard let subject = person.subject else {
             throw CredentialError(
-                .validationFailed, "the policy '\(policy)' does not tell who signed in: neither oid nor sub",
+                .validationFailed, "the policy '\(policy)' does not identify the user: neither oid nor sub",
                 hint: "add the claim \"User's Object ID\" to the application claims of the policy")
         }
         return Identity(
@@ -110,6 +110,6 @@ struct B2CDialect: ProviderDialect {
     }
 
     private static func refused(_ reason: LocalizedMessage) -> CredentialError {
-        CredentialError(.validationFailed, "the id token cannot be trusted: \(reason)")
+        CredentialError(.validationFailed, "the ID token cannot be trusted: \(reason)")
     }
 }

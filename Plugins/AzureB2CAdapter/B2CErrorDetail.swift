@@ -47,25 +47,25 @@ struct B2CErrorDetail: Equatable {
                 ?? "set password_reset_policy in account type '\(type.name)' to the policy that resets passwords"
         case "90091": (code, sentence, hint) = (.cancelled, "the sign-in was cancelled", nil)
         case "90077":
-            (code, sentence, hint) = (.signInRequired, "there is no session to sign in with silently", login)
+            (code, sentence, hint) = (.signInRequired, "no session for a silent sign-in", login)
         case "90080", "90128", "90129":
             (code, sentence, hint) = (.signInRequired, "the sign-in has expired or was revoked", login)
         case "90088":
-            (code, sentence) = (.configuration, "the sign-in was made with another policy than '\(policy)'")
-            hint = "a sign-in belongs to one policy: \(login)"
+            (code, sentence) = (.configuration, "the grant belongs to a different policy than '\(policy)'")
+            hint = "sign in with this policy: \(login)"
         case "90085":
-            (code, sentence) = (.denied, "the provider refused for a reason of its own")
-            hint = "--verbose shows the correlation id to look up in the tenant's logs"
+            (code, sentence) = (.denied, "the provider refused the request for an internal reason")
+            hint = "use --verbose, and look up the correlation ID in the tenant's logs"
         case "90225": (code, sentence, hint) = (.denied, "the username or the password is wrong", nil)
         case "90035", "90037", "90111", "90114", "90244", "90273":
-            (code, sentence, hint) = (.temporary, "the provider has trouble", "try again later")
+            (code, sentence, hint) = (.temporary, "the provider is temporarily unavailable", "try again later")
         case "90079", "90081", "90084":
             // The number says whether the provider wants a secret, another one, or none.
-            (code, sentence) = (.configuration, "the client's secret was refused")
+            (code, sentence) = (.configuration, "the provider refused the client secret")
             let change = number == "90084" ? "--unset client_secret" : "--client-secret-file -"
             hint = "credmgr types set \(ShellQuoting.word(type.name)) \(change)"
         case "90182", "90183", "90184", "99059":
-            (code, sentence, hint) = (.denied, "the provider refused the proof of the code (PKCE)", login)
+            (code, sentence, hint) = (.denied, "the provider refused the PKCE code verifier", login)
         default:
             guard let kind = Self.configurationFaults.first(where: { $0.numbers.contains(number) }) else {
                 var error = OAuthErrorMapping.error(
@@ -90,15 +90,15 @@ struct B2CErrorDetail: Equatable {
     }
 
     private static let configurationFaults: [(numbers: Set<String>, sentence: LocalizedMessage, keys: String)] = [
-        (["90055", "90010", "90012", "90117", "90146", "99068"], "the scope was refused", "scope"),
+        (["90055", "90010", "90012", "90117", "90146", "99068"], "the provider refused the scope", "scope"),
         (["90006", "90287"], "the redirect URI is not registered", "redirect_uri"),
         (["90224", "90057", "90058"], "the policy or the client does not allow this flow", "flow and policies"),
-        (["90279"], "the sign-in was made by another client", "client_id"),
+        (["90279"], "the grant belongs to a different client", "client_id"),
         (
             [
                 "90008", "90018", "90013", "90014", "90043", "90083", "90086", "90107", "90110", "90115", "90205",
                 "90248", "99005",
-            ], "the provider found the request wrong", "client_id, policies and extra_parameters"
+            ], "the provider rejected the request", "client_id, policies and extra_parameters"
         ),
     ]
 }

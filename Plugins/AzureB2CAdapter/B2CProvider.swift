@@ -46,7 +46,7 @@ struct B2CProvider {
             throw error.code == .configuration
                 ? CredentialError(
                     .configuration,
-                    "the tenant has no policy '\(policy)', or there is no such tenant: \(error)",
+                    "policy '\(policy)' or its tenant not found: \(error)",
                     hint: "check authority, tenant and policies of the account type", details: error.details)
                 : error
         }
@@ -55,7 +55,7 @@ struct B2CProvider {
             guard keys.origin == authority.base.origin else {
                 throw CredentialError(
                     .validationFailed,
-                    "the metadata of policy '\(policy)' points to keys at another host, \(keys.origin)")
+                    "the metadata of policy '\(policy)' points to keys on a different host: \(keys.origin)")
             }
             metadata.endpoints[.jwks] = keys
         }
@@ -68,19 +68,19 @@ struct B2CProvider {
         guard let address = URI(issuer), address.isSecure, address.origin == (alias ?? authority.base).origin
         else {
             throw refused(
-                issuer, "is at another host than the \(alias == nil ? "authority" : "type's issuer")",
-                hint: alias == nil ? "if it is the tenant's custom domain, give it as issuer of the type" : nil)
+                issuer, "has a different host than the \(alias == nil ? "authority" : "account type's issuer")",
+                hint: alias == nil ? "for a custom domain of the tenant, set issuer in the account type" : nil)
         }
         guard let tenant = Self.tenantID(issuer) else { throw refused(issuer, "names no tenant") }
         let configured = authority.isTenantGUID ? authority.tenant.lowercased() : alias.flatMap(Self.tenantID)
         if let configured, !ConstantTime.equal(tenant, configured) {
-            throw refused(issuer, "is of another tenant")
+            throw refused(issuer, "is for a different tenant")
         }
         var components = address.pathComponents[...]
         if components.first?.lowercased() == "tfp" {
             components = components.dropFirst(2)
             guard let named = components.first.flatMap(B2CPolicy.init), named == policy else {
-                throw refused(issuer, "is of another policy")
+                throw refused(issuer, "is for a different policy")
             }
         }
     }

@@ -18,31 +18,31 @@ struct GenericConfiguration {
             ("policies", !type.policies.isEmpty), ("default_policy", type.defaultPolicy != nil),
             ("password_reset_policy", type.passwordResetPolicy != nil),
         ] where isSet {
-            throw fault("\(key) belongs to the adapter azure-b2c", hint: "\"adapter\": \"azure-b2c\"")
+            throw fault("\(key) is only valid for the adapter azure-b2c", hint: "\"adapter\": \"azure-b2c\"")
         }
-        guard type.adapterSettings.isEmpty else { throw fault("adapter_settings belongs to plugins") }
+        guard type.adapterSettings.isEmpty else { throw fault("adapter_settings is only valid for plugins") }
         let explicit = try explicitEndpoints()
         if try issuer() == nil {
             guard explicit[.token] != nil else {
-                throw fault("it has neither issuer nor token_endpoint", hint: "set issuer, or the endpoints")
+                throw fault("issuer or token_endpoint is required", hint: "set issuer, or the endpoints")
             }
             guard type.flow != .code || explicit[.authorization] != nil else {
-                throw fault("it has neither issuer nor authorization_endpoint")
+                throw fault("issuer or authorization_endpoint is required")
             }
             try checkOpenID(type.scope)
         }
         for word in Scope.distinct(type.scope) where !Scope.isValid(word) {
             throw fault(
-                "scope '\(UntrustedText.shown(word, limit: 60))' holds a character that scopes must not hold")
+                "scope '\(UntrustedText.shown(word, limit: 60))' has a character that is not valid in a scope")
         }
         if let word = type.tokenEndpointAuthMethod, ClientAuthentication.Method(rawValue: word) == nil {
             throw fault(
                 "token_endpoint_auth_method '\(UntrustedText.shown(word, limit: 40))' is not known",
-                hint: "one of \(ClientAuthentication.Method.allCases.map(\.rawValue).joined(separator: ", "))")
+                hint: "use one of \(ClientAuthentication.Method.allCases.map(\.rawValue).joined(separator: ", "))")
         }
         if type.identityToken != nil || type.identityProvider != nil, type.flow ?? .jwtBearer != .jwtBearer {
             throw fault(
-                "identity_token and identity_provider go with the flow jwt_bearer", hint: "\"flow\": \"jwt_bearer\""
+                "identity_token and identity_provider require the flow jwt_bearer", hint: "\"flow\": \"jwt_bearer\""
             )
         }
         try checkStrays()
@@ -57,7 +57,7 @@ struct GenericConfiguration {
         guard !strays.isEmpty, let endpoint = type.endpoints[.token].flatMap(URI.init) else { return }
         let keys = strays.map(\.key.rawValue).joined(separator: " and ")
         throw fault(
-            "\(keys) would show tokens of \(endpoint.host) to the API of github.com",
+            "\(keys) would send tokens of \(endpoint.host) to the API of github.com",
             hint: LocalizedMessage(
                 verbatim: ShellQuoting.line(
                     ["credmgr", "types", "set", type.name] + strays.map { "\($0.key.rawValue)=\($0.value)" })))
@@ -65,12 +65,12 @@ struct GenericConfiguration {
 
     private func checkCertificate() throws(CredentialError) {
         guard (type.tlsClientCertificate == nil) == (type.tlsClientKey == nil) else {
-            throw fault("tls_client_certificate and tls_client_key go together")
+            throw fault("tls_client_certificate and tls_client_key must be set together")
         }
         let method = type.tokenEndpointAuthMethod.flatMap(ClientAuthentication.Method.init)
         if method?.usesCertificate ?? false, type.tlsClientCertificate == nil {
             throw fault(
-                "token_endpoint_auth_method is \(type.tokenEndpointAuthMethod ?? "") and there is no certificate",
+                "token_endpoint_auth_method \(type.tokenEndpointAuthMethod ?? "") requires a certificate",
                 hint: "set tls_client_certificate and tls_client_key")
         }
     }
@@ -78,10 +78,10 @@ struct GenericConfiguration {
     /// Parameters of OpenID Connect Core §3.1.2.1 and §5.5 that have a form.
     private func checkAuthorizeParameters() throws(CredentialError) {
         if let text = type.authorizeParameters["max_age"], Int64(text).map({ $0 < 0 }) ?? true {
-            throw fault("extra_parameters.authorize.max_age is not a number of seconds")
+            throw fault("extra_parameters.authorize.max_age must be a number of seconds")
         }
         if let text = type.authorizeParameters["claims"], (try? JSONValue.parse(text))?.object == nil {
-            throw fault("extra_parameters.authorize.claims is not a JSON object")
+            throw fault("extra_parameters.authorize.claims must be a JSON object")
         }
     }
 
@@ -89,7 +89,7 @@ struct GenericConfiguration {
     func provider() throws(CredentialError) -> String {
         let explicit = try explicitEndpoints()
         guard try issuer() != nil || explicit[.token] != nil else {
-            throw fault("it has neither issuer nor token_endpoint", hint: "set issuer, or the endpoints")
+            throw fault("issuer or token_endpoint is required", hint: "set issuer, or the endpoints")
         }
         var text = RegistrationText("oauth2")
         text.add(issuer: type.issuer, explicit)
@@ -118,14 +118,14 @@ struct GenericConfiguration {
         guard scope.contains("openid"), type.issuer == nil else { return }
         guard type.endpoints[.userInfo] == nil || type.bearer == .idToken else { return }
         throw fault(
-            "scope openid needs issuer, to check id tokens against",
-            hint: "set issuer, or userinfo_endpoint, which tells who signed in, or leave openid out of the scope")
+            "scope openid requires issuer, to validate ID tokens",
+            hint: "set issuer or userinfo_endpoint, or leave openid out of the scope")
     }
 
     private func issuer() throws(CredentialError) -> URI? {
         guard let text = type.issuer else { return nil }
         guard let address = URI(text), address.isWeb, address.isSecure, address.fragment == nil else {
-            throw fault("issuer is not a URL with https")
+            throw fault("issuer must be an https URL")
         }
         // The definition has it from the API.
         if type.issuerIsNamedByAPI, let api = type.apiBase.flatMap(URI.init) {
@@ -139,7 +139,9 @@ struct GenericConfiguration {
         for endpoint in AccountType.Endpoint.allCases {
             guard let text = type.endpoints[endpoint] else { continue }
             guard let address = URI(text), address.isWeb, address.isSecure, address.fragment == nil else {
-                throw fault("\(endpoint.rawValue) is not a URL with https", hint: "http is for loopback only")
+                throw fault(
+                    "\(endpoint.rawValue) must be an https URL",
+                    hint: "use https; http is only allowed for localhost")
             }
             endpoints[endpoint] = address
         }

@@ -67,21 +67,21 @@ struct GenericDialect: ProviderDialect {
         do throws(CredentialError) {
             guard let found = try UserInfo(client).members(of: received.reply) else { return nil }
             guard let subject = Self.subject(of: found), !subject.isEmpty, subject.utf8.count <= 255 else {
-                throw CredentialError(.malformedReply, "its userinfo has no 'sub' that can be used")
+                throw CredentialError(.malformedReply, "the userinfo has no valid 'sub'")
             }
             (members, told) = (found, subject)
         } catch {
             if isNeeded, error.code != .denied {
                 throw CredentialError(
-                    error.code, "the provider did not tell who signed in: \(error)",
-                    hint: error.advice ?? "--login-hint NAME names the account without it", details: error.details)
+                    error.code, "the provider did not identify the user: \(error)",
+                    hint: error.advice ?? "name the account with --login-hint NAME", details: error.details)
             }
-            client.context.note("the provider did not tell who signed in: \(error)")
+            client.context.note("the provider did not identify the user: \(error)")
             return nil
         }
         if let subject, !ConstantTime.equal(told, subject) {
             throw CredentialError(
-                .validationFailed, "the provider's userinfo is about somebody else than the id token")
+                .validationFailed, "the provider's userinfo and the ID token name different users")
         }
         return Self.identity(of: members, issuer: client.metadata.issuer, subject: told)
     }

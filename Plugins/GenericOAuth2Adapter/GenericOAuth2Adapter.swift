@@ -34,7 +34,7 @@ package struct GenericOAuth2Adapter: CredentialAdapter {
         guard let name, !name.isEmpty else { return "" }
         throw CredentialError(
             .usage, "account type '\(type.name)' has no policies",
-            hint: "policies belong to the adapter azure-b2c; leave out --policy")
+            hint: "leave out --policy, which requires the adapter azure-b2c")
     }
 
     package func effectiveScope(_ scope: [String], of type: AccountType) -> [String] { Scope.distinct(scope) }
@@ -58,7 +58,7 @@ package struct GenericOAuth2Adapter: CredentialAdapter {
             guard request.type.flow == .password else {
                 throw CredentialError(
                     .unsupported, "the password flow is not allowed for account type '\(request.type.name)'",
-                    hint: "set \"flow\": \"password\" in the type if the provider leaves no other way")
+                    hint: "set \"flow\": \"password\" in the account type if the provider supports no other flow")
             }
             let client = try client(for: request, scope: scope, needs: [.token], in: context)
             return try NonInteractiveFlow(client).password(request, scope: scope)
@@ -106,7 +106,7 @@ package struct GenericOAuth2Adapter: CredentialAdapter {
                 for: request, scope: scope, needs: [.deviceAuthorization, .token], prover: prover, in: context)
             return try DeviceFlow(client).poll(request, pending: pending)
         default:
-            throw CredentialError(.validationFailed, "the pending sign-in is damaged", hint: "begin it again")
+            throw CredentialError(.validationFailed, "the pending sign-in is damaged", hint: "restart the sign-in")
         }
     }
 

@@ -72,7 +72,7 @@ struct ArgumentScanner {
             return
         }
         guard option.value != nil, attached != nil || !option.valueIsOptional else {
-            if attached != nil { note(usage("option \(option.written) takes no value")) }
+            if attached != nil { note(usage("option \(option.written) does not accept a value")) }
             values[name, default: []] += []
             return
         }
@@ -101,7 +101,7 @@ struct ArgumentScanner {
         if value == nil, let next = rest.first, !Self.isOption(next) { value = rest.popFirst() }
         guard let value, let spec = option.value else {
             let hint: LocalizedMessage = "write \(option.written)=VALUE for a value that begins with '-'"
-            note(usage("option \(option.written) needs a value", hint: rest.isEmpty ? nil : hint))
+            note(usage("option \(option.written) requires a value", hint: rest.isEmpty ? nil : hint))
             return
         }
         if !option.isRepeatable, values[option.name] != nil {
@@ -165,7 +165,7 @@ struct ArgumentScanner {
         let hint: LocalizedMessage? = SpellingSuggestion.to(value, among: spec.allowed).map {
             "did you mean '\($0)'?"
         }
-        note(usage("\(label) is one of \(spec.allowed.joined(separator: ", "))", hint: hint))
+        note(usage("\(label) must be one of \(spec.allowed.joined(separator: ", "))", hint: hint))
     }
 
     // MARK: Faults
@@ -220,7 +220,7 @@ struct ArgumentScanner {
         }
         let isElsewhere =
             command == nil && table.commands.contains { $0.options.contains { $0.written == written } }
-        var place: LocalizedMessage? = isElsewhere ? "options of a command stand behind its name" : nil
+        var place: LocalizedMessage? = isElsewhere ? "put the options of a command after its name" : nil
         if command?.runsProgram == true, !positionals.isEmpty {
             place = "put '--' before the command to run: credmgr exec --help"
         }

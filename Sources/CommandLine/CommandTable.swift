@@ -29,9 +29,9 @@ package struct CommandTable: Sendable {
     private let texts: Texts
 
     /// `--version`, which every program has.
-    static let version = Option.flag("version", "print the version and end")
+    static let version = Option.flag("version", "print the version and exit")
     /// `--help`, which every program has.
-    static let help = Option.flag("help", short: "h", "print help and end")
+    static let help = Option.flag("help", short: "h", "print help and exit")
 
     /// Commands about one subject.
     package struct Section: Sendable {

@@ -54,7 +54,7 @@ package struct HelpText: Sendable {
     }
 
     private var beginning: String {
-        wrapped(said("Manages the OAuth sign-ins of many accounts and gives tools their tokens."))
+        wrapped(said("Manages many OAuth accounts and provides tokens to tools."))
             + "\n\(said("Usage:")) credmgr COMMAND [OPTION…]\n"
     }
 

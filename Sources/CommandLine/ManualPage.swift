@@ -55,13 +55,13 @@ package struct ManualPage: Sendable {
 
     private var overview: String {
         var page = head("credmgr")
-        page += heading("NAME") + Self.verbatim("credmgr - " + said("manage the OAuth sign-ins of many accounts"))
+        page += heading("NAME") + Self.verbatim("credmgr - " + said("manage many OAuth accounts"))
         page += heading("SYNOPSIS") + ".B credmgr\n.I COMMAND\n.RI [ OPTION ...]\n"
         page += heading("DESCRIPTION")
         page += Self.paragraph(
-            said("Manages the OAuth sign-ins of many accounts and gives tools their tokens."))
-        page += Self.paragraph(said("Each command has a page of its own."))
-        page += heading("OPTIONS") + Self.paragraph(said("These stand before or after every command."))
+            said("Manages many OAuth accounts and provides tokens to tools."))
+        page += Self.paragraph(said("Each command has its own page."))
+        page += heading("OPTIONS") + Self.paragraph(said("Put these options before or after every command."))
         page += table.globalOptions.map(entry).joined()
         page += heading("COMMANDS")
         for section in table.sections {

@@ -53,7 +53,7 @@ extension Option where Value == String? {
         var spec = OptionSpec(name: name, short: nil, value: value, summary: summary)
         spec.fault = { text in
             Identifier.isValid(text)
-                ? nil : "takes a name: 1 to 128 letters, digits, '.', '_' and '-', beginning with a letter or digit"
+                ? nil : "must be 1 to 128 letters, digits, '.', '_' and '-', beginning with a letter or digit"
         }
         return Option(spec) { $0?.last }
     }
@@ -99,7 +99,7 @@ extension Option where Value == Int64? {
         @Sendable func number(_ text: String) -> Int64? { Int64(text).flatMap { range.contains($0) ? $0 : nil } }
         var spec = OptionSpec(name: name, short: short, value: .any(placeholder), summary: summary)
         spec.fault = { text in
-            number(text) == nil ? "takes a whole number from \(range.lowerBound) to \(range.upperBound)" : nil
+            number(text) == nil ? "must be a whole number from \(range.lowerBound) to \(range.upperBound)" : nil
         }
         return Option(spec) { $0?.last.flatMap(number) }
     }
@@ -116,7 +116,7 @@ extension Option where Value == Int64? {
         var spec = OptionSpec(name: name, short: short, value: .any("TIME"), summary: summary)
         spec.fault = { text in
             seconds(text) == nil
-                ? "takes a time such as 90, 90s, 30m, 8h or 2d, from \(least) s to a year" : nil
+                ? "must be a time such as 90, 90s, 30m, 8h or 2d, from \(least) s to a year" : nil
         }
         return Option(spec) { $0?.last.flatMap(seconds) }
     }
@@ -138,7 +138,7 @@ extension Option where Value == DurationOrNever? {
         var spec = OptionSpec(name: name, value: .any("TIME"), summary: summary)
         spec.fault = { text in
             value(text) == nil
-                ? "takes a time such as 90, 90s, 30m, 8h or 2d, from \(least) s to a year, or never" : nil
+                ? "must be a time such as 90, 90s, 30m, 8h or 2d, from \(least) s to a year, or never" : nil
         }
         return Option(spec) { $0?.last.flatMap(value) }
     }
@@ -168,7 +168,7 @@ extension Option where Value == [KeyValue] {
         _ name: String, _ placeholder: String, separator: Unicode.Scalar = "=", _ summary: LocalizedMessage
     ) -> Option {
         var spec = OptionSpec(name: name, value: .any(placeholder), isRepeatable: true, summary: summary)
-        spec.fault = { text in pair(text, separator) == nil ? "takes NAME\(separator)VALUE" : nil }
+        spec.fault = { text in pair(text, separator) == nil ? "must be NAME\(separator)VALUE" : nil }
         return Option(spec) { ($0 ?? []).compactMap { pair($0, separator) } }
     }
 

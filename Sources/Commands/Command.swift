@@ -110,12 +110,12 @@ extension CommandSession {
     func newPassphrase() throws(CredentialError) -> Secret {
         guard mayAsk else {
             throw CredentialError(
-                .usage, "the new passphrase cannot be asked for here", hint: "use --passphrase-file FILE")
+                .usage, "cannot prompt for the new passphrase here", hint: "use --passphrase-file FILE")
         }
         let passphrase = try context.console.ask("New passphrase: ", isSecret: true)
         guard !passphrase.isEmpty else { throw CredentialError(.cancelled, "no passphrase was entered") }
-        guard try context.console.ask("The same again: ", isSecret: true) == passphrase else {
-            throw CredentialError(.usage, "the two passphrases differ; nothing was changed")
+        guard try context.console.ask("Repeat the passphrase: ", isSecret: true) == passphrase else {
+            throw CredentialError(.usage, "the two passphrases differ; credmgr made no changes")
         }
         return passphrase
     }

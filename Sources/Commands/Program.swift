@@ -91,12 +91,12 @@ package struct Program: Sendable {
     private func run(_ arguments: Arguments) throws(CredentialError) {
         let session = try session(arguments)
         guard let command = CommandList.command(arguments.command) else {
-            throw CredentialError(.internalFault, "the command '\(arguments.command.name)' cannot be run")
+            throw CredentialError(.internalFault, "cannot run the command '\(arguments.command.name)'")
         }
         if let fault = session.configurationFault {
             switch command.configurationUse {
             case .needed: throw fault
-            case .advisory: session.notices.warning("\(fault); this command goes without the file")
+            case .advisory: session.notices.warning("\(fault); this command ignores the file")
             case .unused: break
             }
         }

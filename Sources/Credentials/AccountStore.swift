@@ -111,7 +111,7 @@ public final class AccountStore: Sendable {
                 failure = failure ?? error
             }
         }
-        throw failure ?? CredentialError(.noSuchAccount, "account \(account.id) has been forgotten")
+        throw failure ?? CredentialError(.noSuchAccount, "account \(account.id) has been removed")
     }
 
     func registration(of type: AccountType) throws(CredentialError) -> ClientIdentity {

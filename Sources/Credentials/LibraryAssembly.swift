@@ -88,7 +88,8 @@ struct LibraryAssembly: Sendable {
         else {
             throw CredentialError(
                 .signInRequired,
-                "account type \(type.name): nobody is signed in to '\(idp.name)', or nobody is its default, to vouch for it",
+                "account type \(type.name): its identity provider '\(idp.name)' has no account or no default "
+                    + "account",
                 hint: LoginHint(type: idp.name, group: nil).hint)
         }
         return try IdentityAssertionProvider(accounts(refreshing: account, under: idp)).assertion(

@@ -26,7 +26,7 @@ struct TaskList {
         // The command knows it from now on, and every other tool.
         try store.configure(type, persisting: true)
         guard let tasks = URI(base + "/tasks") else {
-            throw CredentialError(.usage, "'\(base)' is no address")
+            throw CredentialError(.usage, "'\(base)' is not a valid address")
         }
         self.tasks = tasks
         changes = try store.changes().makeAsyncIterator()

@@ -22,11 +22,12 @@ package struct ExecCredential {
         static func asked(by execInfo: String?) throws(CredentialError) -> Version {
             guard let execInfo, !execInfo.isEmpty else { return .stable }
             guard let written = (try? JSONValue.parse(execInfo))?.object?["apiVersion"]?.string else {
-                throw CredentialError(.usage, "KUBERNETES_EXEC_INFO holds no JSON object with an apiVersion")
+                throw CredentialError(.usage, "KUBERNETES_EXEC_INFO must be a JSON object with an apiVersion")
             }
             guard let version = Version(rawValue: written) else {
                 throw CredentialError(
-                    .unsupported, "KUBERNETES_EXEC_INFO asks for '\(UntrustedText.shown(written, limit: 60))'",
+                    .unsupported, "KUBERNETES_EXEC_INFO requests the unsupported version "
+                        + "'\(UntrustedText.shown(written, limit: 60))'",
                     hint:
                         "set apiVersion to \(Version.stable.rawValue) or \(Version.beta.rawValue) in the kubeconfig"
                 )

@@ -122,7 +122,7 @@ package struct TokenOutput: Sendable {
         let token = secret.reveal()
         guard !token.isEmpty, token.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
             throw CredentialError(
-                .malformedReply, "the provider's token for account \(accountID) has characters no token may have")
+                .malformedReply, "the provider's token for account \(accountID) contains invalid characters")
         }
         return token
     }
@@ -134,7 +134,7 @@ package struct TokenOutput: Sendable {
         }
         guard isToken, !tokenType.isEmpty else {
             throw CredentialError(
-                .malformedReply, "the provider's token for account \(accountID) has no usable type")
+                .malformedReply, "the provider's token for account \(accountID) has no valid type")
         }
         return tokenType.lowercased() == "bearer" ? "Bearer" : tokenType
     }

@@ -163,7 +163,8 @@ extension EtcdCluster {
         for endpoint in backend.endpoints {
             guard let address = URI(endpoint) else {
                 throw CredentialError(
-                    .usage, "'\(UntrustedText.shown(endpoint))' is no address", hint: "as --etcd https://HOST:2379")
+                    .usage, "'\(UntrustedText.shown(endpoint))' is not a valid address",
+                    hint: "use a value such as --etcd https://HOST:2379")
             }
             let channel = GRPCChannel(
                 GRPCChannel.Endpoint(

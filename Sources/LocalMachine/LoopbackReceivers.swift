@@ -16,7 +16,7 @@ struct LoopbackReceivers: RedirectReceivers {
         guard let host = RedirectListener.Host(redirectURI.host) else {
             throw CredentialError(
                 .configuration, "cannot listen at \(redirectURI.origin)",
-                hint: "a loopback redirect_uri has the host localhost, 127.0.0.1 or [::1]")
+                hint: "use localhost, 127.0.0.1 or [::1] as the host of redirect_uri")
         }
         let listener = try RedirectListener(
             path: redirectURI.path.isEmpty ? "/" : redirectURI.path, ports: [redirectURI.port ?? 0],

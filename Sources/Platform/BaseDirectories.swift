@@ -41,7 +41,7 @@ package struct BaseDirectories: Sendable, Hashable {
     /// - Throws: as ``init(environment:)``.
     package init(variable: (String) -> String?) throws(CredentialError) {
         guard let home = Self.absolute(variable("HOME")) ?? Self.homeFromUserDatabase() else {
-            throw CredentialError(.configuration, "there is no home folder", hint: "set HOME")
+            throw CredentialError(.configuration, "there is no home directory", hint: "set HOME")
         }
         self.home = home
         dataHome = Self.absolute(variable("XDG_DATA_HOME")) ?? Self.join(home, ".local/share")

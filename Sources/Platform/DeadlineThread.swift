@@ -54,7 +54,7 @@ package enum DeadlineThread {
         guard status == 0 else {
             unsafe work.release()
             throw CredentialError(
-                .internalFault, "the system gives no thread", details: ["pthread_create: error \(status)"])
+                .internalFault, "cannot start a thread", details: ["pthread_create: error \(status)"])
         }
         return thread
     }

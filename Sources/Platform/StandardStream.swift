@@ -10,7 +10,7 @@ package enum StandardStream: Int32, Sendable {
 
     /// The error that ``write(_:)-(String)`` throws when the reader has gone away (`| head`): no reason to
     /// complain, but not a success.
-    package static let readerGone = CredentialError(.inputOutput, "the reader of the output went away")
+    package static let readerGone = CredentialError(.inputOutput, "the reader closed the output")
 
     /// Writes a text.
     ///

@@ -34,7 +34,7 @@ extension CredentialError {
         return .system(
             action, path, number: number,
             hint: isClosed
-                ? "set XDG_CONFIG_HOME, XDG_DATA_HOME and XDG_STATE_HOME to folders that can be written" : nil)
+                ? "set XDG_CONFIG_HOME, XDG_DATA_HOME and XDG_STATE_HOME to writable directories" : nil)
     }
 
     /// A path as it may stand in a message.

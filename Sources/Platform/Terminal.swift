@@ -32,7 +32,7 @@ package enum Terminal {
     package static func ask(_ prompt: String, isSecret: Bool) throws(CredentialError) -> Secret {
         let number = unsafe open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY)
         if number < 0 {
-            throw CredentialError(.inputOutput, "there is no terminal to ask on")
+            throw CredentialError(.inputOutput, "there is no terminal for the prompt")
         }
         return try TerminalPrompt(FileDescriptor(owning: number), prompt: prompt, isSecret: isSecret).ask()
     }

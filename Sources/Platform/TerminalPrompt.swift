@@ -21,7 +21,7 @@ struct TerminalPrompt: ~Copyable {
         while true {
             switch try attempt() {
             case .line(let line): return try Terminal.text(line)
-            case .end: throw CredentialError(.cancelled, "nothing was entered")
+            case .end: throw CredentialError(.cancelled, "the input is empty")
             case .signal(SIGTSTP): continue
             case .signal: throw CredentialError(.interrupted, "interrupted")
             }

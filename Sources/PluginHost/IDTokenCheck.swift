@@ -34,7 +34,7 @@ struct IDTokenCheck: Sendable {
         }
         guard let keys = metadata.endpoints[.jwks] else {
             throw CredentialError(
-                .validationFailed, "the id token cannot be checked: the provider publishes no keys",
+                .validationFailed, "cannot validate the ID token: the provider publishes no keys",
                 hint: "set jwks_uri in the account type")
         }
         var validator = IDTokenValidator(

@@ -35,8 +35,8 @@ package struct PluginAdapter: CredentialAdapter {
             throw CredentialError(
                 .configuration,
                 "account type '\(type.name)': the adapter \(name) needs the setting '\(setting.name)'",
-                hint: setting.summary.map { "give it with --set \(setting.name)= (\(UntrustedText.shown($0)))" }
-                    ?? "give it with --set \(setting.name)=")
+                hint: setting.summary.map { "add --set \(setting.name)= (\(UntrustedText.shown($0)))" }
+                    ?? "add --set \(setting.name)=")
         }
         if let flow = type.flow, !provider.manifest.flows.contains(flow) {
             throw CredentialError(
@@ -109,7 +109,7 @@ package struct PluginAdapter: CredentialAdapter {
         do throws(CredentialError) {
             if isForeign {
                 throw CredentialError(
-                    .validationFailed, "the plugin \(name) refreshed the tokens of somebody else than the account's"
+                    .validationFailed, "the plugin \(name) refreshed the tokens of a different user"
                 )
             }
             // The keys may have to be fetched while the new refresh token is here alone.
@@ -121,7 +121,7 @@ package struct PluginAdapter: CredentialAdapter {
             if request.needsIDToken, claims == nil {
                 throw CredentialError(
                     .validationFailed,
-                    "the ID token of an earlier response was refused, and this response has none that holds")
+                    "an earlier ID token was rejected, and this response has no valid ID token")
             }
             return try issued.refreshing(request, scope: scope, idToken: claims, now: context.clock.now)
         } catch {
@@ -190,7 +190,7 @@ package struct PluginAdapter: CredentialAdapter {
         guard reply.kind == kind else {
             throw CredentialError(
                 .malformedReply,
-                "the plugin \(name) answered with '\(reply.kind.rawValue)', which is no answer here",
+                "the plugin \(name) returned '\(reply.kind.rawValue)', which is not valid here",
                 hint: "credmgr adapters test \(name)")
         }
     }

@@ -166,7 +166,7 @@ struct BinaryPropertyListReader {
             guard case .string(let name) = try object(key, depth: depth) else { throw Self.damaged }
             let value = try object(value, depth: depth)
             guard dictionary.insert(.init(key: name, value: value, line: nil)) else {
-                throw PropertyListFault("key '\(UntrustedText.shown(name, limit: 60))' given twice")
+                throw PropertyListFault("key '\(UntrustedText.shown(name, limit: 60))' is duplicated")
             }
         }
         return .dictionary(dictionary)

@@ -32,7 +32,7 @@ struct OpenStepPropertyListReader {
     mutating func document() throws(PropertyListFault) -> PropertyListValue {
         let value = try value(key: nil, depth: 0)
         try skip()
-        guard place == bytes.count else { throw fault("something follows its end") }
+        guard place == bytes.count else { throw fault("data follows its end") }
         return value
     }
 
@@ -65,7 +65,7 @@ struct OpenStepPropertyListReader {
             guard take(UInt8(ascii: "=")) else { throw fault("a key has no '=' after it") }
             let value = try value(key: key, depth: depth + 1)
             guard dictionary.insert(.init(key: key, value: value, line: line)) else {
-                throw PropertyListFault("a key is there twice", line: line)
+                throw PropertyListFault("a key is duplicated", line: line)
             }
             try skip()
             if take(UInt8(ascii: ";")) { continue }

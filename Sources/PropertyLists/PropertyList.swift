@@ -51,7 +51,7 @@ package enum PropertyList {
             let places = LocalizedMessage.joined(placeholders.map(\.text), by: "; ")
             throw CredentialError(
                 .configuration, "placeholder not filled in at \(places) (in \(place))",
-                hint: "put your own values in place of <…>, brackets included")
+                hint: "replace <…>, including the brackets, with your own values")
         }
         return value
     }

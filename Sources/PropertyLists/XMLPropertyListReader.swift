@@ -93,7 +93,7 @@ struct XMLPropertyListReader {
             let value = try element(try scanner.tag(), depth: depth)
             guard dictionary.insert(.init(key: key, value: value, line: line)) else {
                 throw PropertyListFault(
-                    "key '\(UntrustedText.shown(key, limit: 60))' given twice, again", line: line)
+                    "key '\(UntrustedText.shown(key, limit: 60))' is duplicated", line: line)
             }
         }
     }

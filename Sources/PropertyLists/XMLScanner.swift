@@ -184,7 +184,7 @@ struct XMLScanner {
     mutating func reference() throws(PropertyListFault) -> Unicode.Scalar {
         let window = text[(position + 1)...].prefix(12)
         guard let end = window.firstIndex(of: UInt8(ascii: ";")) else {
-            throw fault("a '&' by itself, which XML wants as '&amp;',")
+            throw fault("an unescaped '&' (write '&amp;')")
         }
         let name = String(decoding: text[position + 1..<end], as: UTF8.self)
         guard let character = XMLText.character(of: name) else {

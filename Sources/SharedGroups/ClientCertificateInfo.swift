@@ -49,11 +49,11 @@ package struct ClientCertificateInfo: Sendable, Hashable {
         var error = CredentialError(
             .denied,
             to < now
-                ? "the certificate \(file) of this host has ended on \(to.rfc3339)"
-                : "the certificate \(file) of this host does not count before \(from.rfc3339)",
+                ? "the certificate \(file) of this host expired on \(to.rfc3339)"
+                : "the certificate \(file) of this host is not valid before \(from.rfc3339)",
             hint: to < now
-                ? "put a new one, of the same common name, in its place"
-                : "to see whether this host's clock is right: credmgr doctor --online")
+                ? "replace the certificate with a new one of the same common name"
+                : "to check this host's clock: credmgr doctor --online")
         error.isClusterUnusable = true
         return error
     }
@@ -62,8 +62,8 @@ package struct ClientCertificateInfo: Sendable, Hashable {
     package func warning(at now: Timestamp) -> CredentialError? {
         guard to.seconds(since: now) < Self.warningSeconds else { return nil }
         return CredentialError(
-            .denied, "the certificate \(file) of this host ends on \(to.rfc3339)",
-            hint: "put a new one, of the same common name, in its place")
+            .denied, "the certificate \(file) of this host expires on \(to.rfc3339)",
+            hint: "replace the certificate with a new one of the same common name")
     }
 }
 

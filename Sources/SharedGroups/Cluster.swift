@@ -93,7 +93,7 @@ extension Cluster {
 
     /// It remembers nothing.
     package func read(_ key: String, before revision: Int64) throws(CredentialError) -> ClusterRecord? {
-        throw CredentialError(.unsupported, "this cluster does not remember what was")
+        throw CredentialError(.unsupported, "this cluster does not support reads of earlier revisions")
     }
 
     /// This cluster does not report changes.
@@ -101,7 +101,7 @@ extension Cluster {
         _ prefix: String, after revision: Int64, isWanted: @escaping @Sendable () -> Bool,
         take: @escaping @Sendable ([ClusterChange]) -> Bool
     ) throws(CredentialError) {
-        throw CredentialError(.unsupported, "this cluster does not tell what changes")
+        throw CredentialError(.unsupported, "this cluster does not report changes")
     }
 
     /// Nothing is known of nodes.

@@ -133,7 +133,7 @@ extension ClusterGroupService {
         guard set.account.id == id else {
             throw CredentialError(
                 .storeDamaged,
-                "the record \(record.key) of the cluster is that of \(UntrustedText.shown(set.account.id))",
+                "the record \(record.key) of the cluster belongs to \(UntrustedText.shown(set.account.id))",
                 hint: "credmgr doctor --fix")
         }
         var result = Self.copied(set, record, link)
@@ -203,7 +203,7 @@ extension ClusterGroupService {
                 guard error.code == .temporary else { throw error }
             }
         }
-        throw CredentialError(.temporary, "other hosts have been changing \(id) all the time", hint: "try again")
+        throw CredentialError(.temporary, "timed out: other hosts keep changing \(id)", hint: "try again")
     }
 
     private static let attempts = 8

@@ -40,7 +40,7 @@ extension ClusterGroupService: GroupMembershipService {
             ]
             guard try cluster.commit(transaction) else {
                 throw CredentialError(
-                    .temporary, "somebody else writes below \(link.path) of the cluster", hint: "try again")
+                    .temporary, "another program writes below \(link.path) of the cluster", hint: "try again")
             }
         }
         try backend.settings.write(to: parts.files, of: group)
@@ -218,7 +218,7 @@ extension ClusterGroupService: GroupMembershipService {
             if let damage { throw damage }
             return
         }
-        throw CredentialError(.temporary, "other hosts have been changing \(id) all the time", hint: "try again")
+        throw CredentialError(.temporary, "timed out: other hosts keep changing \(id)", hint: "try again")
     }
 
     package func findings(of group: KeychainGroup) -> [ClusterDiagnostic] {
@@ -234,7 +234,7 @@ extension ClusterGroupService: GroupMembershipService {
                 let warning = certificate.warning(at: parts.clock.now)
                 findings.append(
                     ClusterDiagnostic(
-                        check: check, text: "it counts until \(certificate.to.rfc3339)", error: warning,
+                        check: check, text: "it is valid until \(certificate.to.rfc3339)", error: warning,
                         isEarly: warning != nil))
             }
             let nodes = link.cluster.health(), silent = nodes.filter { $0.error?.code == .temporary }
@@ -249,7 +249,7 @@ extension ClusterGroupService: GroupMembershipService {
             var told: Set<String> = []
             findings += nodes.filter { $0.error.map { told.insert($0.message).inserted } ?? true }.map { node in
                 ClusterDiagnostic(
-                    check: "endpoint \(node.name)", text: "answers within \(node.milliseconds) ms",
+                    check: "endpoint \(node.name)", text: "responds within \(node.milliseconds) ms",
                     error: node.error)
             }
             // An error that each of the nodes has reported is not reported again.
@@ -281,7 +281,7 @@ extension ClusterGroupService: GroupMembershipService {
     }
 
     private static var noQuorum: LocalizedMessage {
-        "see that etcd runs on most of the nodes, and that this host reaches them; tokens that are still valid are given meanwhile"
+        "check that etcd runs on most nodes and that this host reaches them; credmgr still returns valid tokens"
     }
 
     /// Whether what hosts have refreshed was not refreshed in the future, as this host's clock has it.
@@ -291,15 +291,15 @@ extension ClusterGroupService: GroupMembershipService {
             Freshness.isAhead($0.updatedAt, now: now)
         }
         guard let account = ahead.first else {
-            return ClusterDiagnostic(check: "clock", text: "no host's is ahead of this one's")
+            return ClusterDiagnostic(check: "clock", text: "no host's clock is ahead of this host's clock")
         }
         return ClusterDiagnostic(
             check: "clock", text: "",
             error: CredentialError(
                 .problemsFound,
-                "\(account.id) was changed at \(account.updatedAt.rfc3339), which is in the future: this host's clock or "
-                    + "another's is wrong",
-                hint: "to see whether this host's clock is right: credmgr doctor --online"))
+                "\(account.id) was changed at \(account.updatedAt.rfc3339), in the future: the clock of this host "
+                    + "or of another host is wrong",
+                hint: "to check this host's clock: credmgr doctor --online"))
     }
 
     /// The findings beside the accounts' sets: records of no account, records that do not open, and refreshes that
@@ -328,7 +328,7 @@ extension ClusterGroupService: GroupMembershipService {
         _ record: ClusterRecord, of id: String, isOver: Bool, _ link: GroupConnection
     ) throws(CredentialError) -> ClusterDiagnostic? {
         if var damage = try damage(of: record, link) {
-            damage.advice = "to put back what it held before: credmgr doctor --fix"
+            damage.advice = "restore its previous state: credmgr doctor --fix"
             return ClusterDiagnostic(check: "refresh of \(id)", text: "", error: damage, damagedAccount: id)
         }
         guard isOver else { return nil }
@@ -340,8 +340,8 @@ extension ClusterGroupService: GroupMembershipService {
         return ClusterDiagnostic(
             check: "accounts", text: "",
             error: CredentialError(
-                .problemsFound, "the record \(UntrustedText.shown(key)) is no account of the group",
-                hint: "it is left alone; for an administrator of the cluster, to take it away: \(command)"))
+                .problemsFound, "the record \(UntrustedText.shown(key)) is not an account of the group",
+                hint: "as an administrator of the cluster, remove the record: \(command)"))
     }
 
     private func unproven(_ name: String, _ group: KeychainGroup) -> ClusterDiagnostic {
@@ -349,8 +349,8 @@ extension ClusterGroupService: GroupMembershipService {
         return ClusterDiagnostic(
             check: "host \(UntrustedText.shown(name, limit: 80))", text: "",
             error: CredentialError(
-                .problemsFound, "its record says that it was admitted, and no host of the group has admitted it",
-                hint: "it gets nothing; to take its record away: \(command)"))
+                .problemsFound, "its record is marked as approved, but no host of the group has approved it",
+                hint: "remove its record: \(command)"))
     }
 
     /// The findings about agreed settings in the cluster that no host of the group has set.
@@ -359,22 +359,21 @@ extension ClusterGroupService: GroupMembershipService {
         guard let record = found[0], let epoch = found[1],
             try !link.isAgreed(GroupFacts(record), KeyEpoch(epoch))
         else { return [] }
-        var hint: LocalizedMessage = "a host that has belonged to the group for longer may know it: credmgr doctor"
+        var hint: LocalizedMessage = "on a host that joined the group earlier, run: credmgr doctor"
         if let settings = try link.settings {
             let takeOver = settings.takeOverSeconds.map(String.init) ?? "never"
             let command = ShellQuoting.line([
                 "credmgr", "groups", "share", link.group.name, "--cache-ttl", String(settings.cacheSeconds),
                 "--take-over", takeOver,
             ])
-            hint = "to put back what this host knows of it: \(command)"
+            hint = "restore the settings that this host knows: \(command)"
         }
         return [
             ClusterDiagnostic(
                 check: "settings", text: "",
                 error: CredentialError(
                     .problemsFound,
-                    "no host of the group has set what stands in the cluster of what they agree on, so it counts for "
-                        + "nothing",
+                    "ignored the group's settings in the cluster: no host of the group has set them",
                     hint: hint))
         ]
     }
@@ -384,10 +383,11 @@ extension ClusterGroupService: GroupMembershipService {
             check: "refresh of \(id)", text: "",
             error: CredentialError(
                 .temporary,
-                "the host \(UntrustedText.shown(intent.host)) began to refresh it at \(intent.time.rfc3339), and nobody "
-                    + "knows how that ended",
-                hint: "when that host cannot be at it any more: "
-                    + "credmgr token --account \(id) --group \(group) --take-over"))
+                "the host \(UntrustedText.shown(intent.host)) began the refresh at \(intent.time.rfc3339), and the "
+                    + "result is unknown",
+                hint:
+                    "if the host no longer runs the refresh: "
+                        + "credmgr token --account \(id) --group \(group) --take-over"))
     }
 
     private func host(_ host: GroupHost) throws(CredentialError) -> GroupMember {

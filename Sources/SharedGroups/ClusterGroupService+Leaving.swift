@@ -89,7 +89,7 @@ extension ClusterGroupService {
     func checkLeft(_ group: KeychainGroup) throws(CredentialError) {
         guard try leaving(group) != nil else { return }
         throw CredentialError(
-            .storeLocked, "this host has not quite left the shared group \(group)",
+            .storeLocked, "this host has not finished leaving the shared group \(group)",
             hint: "credmgr groups leave \(group) --keep")
     }
 
@@ -196,8 +196,8 @@ extension ClusterGroupService {
         guard try unsettledAnswers(in: link.group).isEmpty else {
             throw CredentialError(
                 .temporary,
-                "this host has new tokens that are not in the cluster yet, and would take them along",
-                hint: "try again, once the cluster takes them: credmgr accounts --group \(link.group)")
+                "cannot leave: this host has new tokens that are not in the cluster yet",
+                hint: "try again when the cluster accepts them: credmgr accounts --group \(link.group)")
         }
         for record in try link.cluster.list(link.path + "a/") {
             guard let id = link.account(ofIntent: record.key) else { continue }
@@ -207,7 +207,7 @@ extension ClusterGroupService {
             guard isLast || intent.publicKey == link.backend.publicKey else { continue }
             throw CredentialError(
                 .temporary, "the account \(id) of the group \(link.group) is being refreshed",
-                hint: "try again; what is under way: credmgr doctor")
+                hint: "try again; to see refreshes in progress: credmgr doctor")
         }
     }
 

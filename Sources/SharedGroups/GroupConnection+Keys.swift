@@ -51,7 +51,7 @@ extension GroupConnection: GroupKeys {
             var told = try foreignKey()
             let command = ShellQuoting.line(["credmgr", "groups", "expel", group.name, backend.host])
             if let advice = told.advice {
-                told.advice = "where the other hosts of the group go on, on one of them: \(command); else \(advice)"
+                told.advice = "if other hosts use the group, on one of them: \(command); otherwise \(advice)"
             }
             throw told
         }
@@ -134,7 +134,8 @@ extension GroupConnection: GroupKeys {
             return try membership.wrap(backend.groupID).unwrap(wrapped, own, host: backend.host, epoch: epoch)
         } catch {
             throw error.withHint(
-                "so that this host can join anew, on another host of the group: credmgr groups expel \(group) \(ShellQuoting.line([backend.host]))"
+                "before this host joins again, on another host of the group: "
+                    + "credmgr groups expel \(group) \(ShellQuoting.line([backend.host]))"
             )
         }
     }
@@ -156,11 +157,11 @@ extension GroupConnection: GroupKeys {
             guard try !cluster.listKeys(membership.dataKey(epoch, "")).isEmpty else {
                 throw CredentialError(
                     .storeDamaged,
-                    "no host of the group \(group) has the key \(epoch): what is sealed by it was changed",
+                    "no host of the group \(group) has the key \(epoch): the records with this key were changed",
                     hint: "credmgr doctor")
             }
             throw CredentialError(
-                .storeLocked, "this host, \(backend.host), is not admitted to the group \(group)",
+                .storeLocked, "this host, \(backend.host), is not approved for the group \(group)",
                 hint: "credmgr groups hosts \(group)")
         }
         return record.value

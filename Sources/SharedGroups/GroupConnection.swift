@@ -185,9 +185,9 @@ final class GroupConnection: Sendable {
         else {
             throw CredentialError(
                 .storeUnavailable,
-                "the cluster at \(backend.endpoints.joined(separator: ", ")) has not the group \(group) that this host "
-                    + "belongs to: another cluster answers there, or the group was made anew",
-                hint: "before this host joins it again: credmgr groups leave \(group) --keep")
+                "the cluster at \(backend.endpoints.joined(separator: ", ")) does not have this host's group "
+                    + "\(group): it is another cluster, or the group was created again",
+                hint: "before this host joins the group again: credmgr groups leave \(group) --keep")
         }
         // A cluster that was put back may say something else than before.
         state.withLock { $0.hasFormat = facts.format == GroupFacts.format }
@@ -196,14 +196,14 @@ final class GroupConnection: Sendable {
         else {
             throw CredentialError(
                 .storeLocked, "this host, \(backend.host), does not belong to the group \(group) any more",
-                hint: "before this host joins it again: credmgr groups leave \(group)")
+                hint: "before this host joins the group again: credmgr groups leave \(group)")
         }
         let newest = try KeyEpoch(epoch)
         // A host that was given a key may make a newer one, whatever has become of the newest.
         guard newest.admits(host) || mayBeOlder && known > 0 else {
             let fingerprint = try host.fingerprint(parts.cryptography)
             throw CredentialError(
-                .storeLocked, "this host, \(backend.host), waits to be admitted to the group \(group)",
+                .storeLocked, "this host, \(backend.host), waits for approval for the group \(group)",
                 hint:
                     "on a host of the group: credmgr groups admit \(group) \(backend.host) --fingerprint \(fingerprint)"
             )
@@ -312,7 +312,7 @@ final class GroupConnection: Sendable {
         guard let reading = AccountSnapshot(json: handed, keys(id), host: backend.host),
             let at = handed["at"]?.integer, let number = handed["data_key"]?.integer,
             let key = handed["wrapped"]?.string.flatMap(Base64URL.decode)
-        else { throw CredentialError(.internalFault, "what was read of \(id) cannot be read") }
+        else { throw CredentialError(.internalFault, "cannot read the inherited state of \(id)") }
         state.withLock { state in
             state.seen[id] = CachedRead(reading: reading, at: at)
             state.given[number] = key
@@ -366,7 +366,7 @@ final class GroupConnection: Sendable {
                 .storeLocked,
                 "the key of this host, \(backend.host), for the group \(group) is not in the "
                     + "\(backend.keyStore.shownName) any more",
-                hint: "before this host joins it again: credmgr groups leave \(group)")
+                hint: "before this host joins the group again: credmgr groups leave \(group)")
         }
         state.withLock { $0.hostKey = key }
         return key

@@ -147,8 +147,8 @@ extension ClusterConfiguration {
         else {
             throw CredentialError(
                 .storeDamaged,
-                "the file groups/\(group)/shared/\(Self.fileName), which says how the group is shared, is damaged",
-                hint: "to join it again under the same name, which mends that: credmgr groups join --help")
+                "the configuration file groups/\(group)/shared/\(Self.fileName) is damaged",
+                hint: "to fix the file, join again under the same name: credmgr groups join --help")
         }
         let certificate: ClientCertificate? =
             if let file = object["cert"]?.string, let key = object["key"]?.string {

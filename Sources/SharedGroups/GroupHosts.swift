@@ -101,7 +101,7 @@ package struct GroupHost: Sendable, Hashable {
                 String(parts[1]),
             ])
         return CredentialError(
-            .storeDamaged, "the record \(UntrustedText.shown(key)) of the cluster is no host",
+            .storeDamaged, "the record \(UntrustedText.shown(key)) of the cluster is not a host",
             hint: "on a host of the group: \(command)")
     }
 

@@ -74,13 +74,14 @@ extension GroupMembership {
                     Array(shown.utf8), Array((KeyFingerprint.normalized(fingerprint) ?? fingerprint).utf8))
             else {
                 throw CredentialError(
-                    .denied, "the key in the cluster has the fingerprint \(shown), which is not what \(name) shows")
+                    .denied,
+                    "the key in the cluster has the fingerprint \(shown), not the fingerprint that \(name) shows")
             }
             try seal()
             // That has read, too, who is expelled by then.
             guard !newest.has(host.whenExpelled), try !memory.known(newest).has(host.whenExpelled) else {
                 throw CredentialError(
-                    .denied, "the host that asks as \(name) was expelled from the group")
+                    .denied, "the host that asks to join as \(name) was removed from the group")
             }
             if let standing = found[2], try GroupHost(standing).leaves != nil {
                 throw CredentialError(.storeLocked, "this host, \(own.name), is leaving the group")
@@ -163,7 +164,7 @@ extension GroupMembership {
             guard hosts.contains(where: isOwn) else {
                 throw CredentialError(
                     .storeLocked, "this host, \(own.name), does not belong to the group \(groupName) any more",
-                    hint: "before this host joins it again: credmgr groups leave \(groupName)")
+                    hint: "before this host joins the group again: credmgr groups leave \(groupName)")
             }
             let judges = try judges(epoch, known, memory)
             let isDoubtful = judges.map(\.epoch) != [epoch] || !known.missing(in: epoch).isEmpty
@@ -177,7 +178,7 @@ extension GroupMembership {
                 }
                 throw CredentialError(
                     .denied,
-                    "the host that is called \(name) has the fingerprint \(try namesake.fingerprint(cryptography))",
+                    "the host \(name) has the fingerprint \(try namesake.fingerprint(cryptography))",
                     hint: "credmgr groups hosts \(groupName)")
             }
             // The agreed settings continue with a new key: as they stand in the cluster if there is no doubt about

@@ -83,7 +83,7 @@ package struct GroupMembership: Sendable {
         if try cluster.commit(transaction) { return }
         throw CredentialError(
             .usage, "there is a shared group at \(path) already",
-            hint: "to have this host belong to it: credmgr groups join --help")
+            hint: "join this host to the group: credmgr groups join --help")
     }
 
     /// Has a group that this host alone belongs to be as it is asked for now: nobody has told what came of the first try, which may
@@ -144,7 +144,7 @@ package struct GroupMembership: Sendable {
 
     private func isTaken(_ name: String) -> CredentialError {
         CredentialError(
-            .usage, "another host of the group is called \(name)", hint: "choose another with --name")
+            .usage, "another host of the group is called \(name)", hint: "choose another host name with --name")
     }
 
     /// Lets this host in by the group's passphrase.
@@ -169,12 +169,12 @@ package struct GroupMembership: Sendable {
             guard try hosts().contains(where: { $0.keepsGroup(newest, known: .none) }) else {
                 throw CredentialError(
                     .temporary, "the last host of the group is leaving it",
-                    hint: "try again, or share it anew: credmgr groups share --help")
+                    hint: "try again, or share the group again: credmgr groups share --help")
             }
             guard let wrapped = try cluster.read([dataKey(epoch, Self.passphraseName)])[0] else {
                 throw CredentialError(
-                    .unsupported, "the group has no passphrase, or none any more since a host was expelled",
-                    hint: "join without one, and have a host of the group admit this one")
+                    .unsupported, "the group has no passphrase, or its passphrase ended when a host was removed",
+                    hint: "join without a passphrase, then approve this host on a host of the group")
             }
             let secret = try wrap(id).unwrap(wrapped.value, by: passphrase, epoch: epoch)
             try wrap(id).check(secret, epoch: epoch, has: fingerprint)
@@ -284,8 +284,9 @@ package struct GroupMembership: Sendable {
         let group = key.split(separator: "/").dropLast().last.map(String.init) ?? ""
         return CredentialError(
             .storeDamaged, text,
-            hint: "an administrator of the cluster puts it back from a backup; to give the group up here: "
-                + "credmgr groups leave \(group) --forget")
+            hint:
+                "have a cluster administrator restore the record from a backup, or give up the group here: "
+                    + "credmgr groups leave \(group) --forget")
     }
 
     /// The data key of an epoch as the cluster has it for a host.
@@ -296,7 +297,7 @@ package struct GroupMembership: Sendable {
     ) throws(CredentialError) -> [UInt8] {
         guard let record = try cluster.read([dataKey(epoch, own.name)])[0] else {
             throw CredentialError(
-                .storeLocked, "this host, \(own.name), is not admitted to the group")
+                .storeLocked, "this host, \(own.name), is not approved for the group")
         }
         return try wrap(id).unwrap(record.value, own.key, host: own.name, epoch: epoch).key.bytes
     }

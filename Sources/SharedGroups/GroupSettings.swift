@@ -56,7 +56,7 @@ struct GroupFacts: Sendable {
         guard let object = try? JSONValue.parse(record.value, limits: .ownFile).object,
             let format = object["version"]?.integer, format > 0
         else {
-            throw GroupMembership.damaged("\(record.key) of the cluster is no group of this version", record.key)
+            throw GroupMembership.damaged("\(record.key) of the cluster is not a group of this version", record.key)
         }
         guard format <= Self.format else {
             throw CredentialError(
@@ -64,7 +64,7 @@ struct GroupFacts: Sendable {
                 hint: "upgrade credmgr")
         }
         guard let id = object["id"]?.string.flatMap(Base64URL.decode), id.count == Self.idSize else {
-            throw GroupMembership.damaged("\(record.key) of the cluster is no group of this version", record.key)
+            throw GroupMembership.damaged("\(record.key) of the cluster is not a group of this version", record.key)
         }
         self.id = id
         self.format = format

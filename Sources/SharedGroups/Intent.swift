@@ -46,7 +46,7 @@ struct Intent: Hashable {
             let time = object["time"]?.integer
         else {
             throw CredentialError(
-                .storeDamaged, "the record of a refresh in the cluster is none", hint: "credmgr doctor")
+                .storeDamaged, "the record of a refresh in the cluster is not valid", hint: "credmgr doctor")
         }
         self.init(
             nonce: nonce, host: host, publicKey: publicKey, token: TokenDigest(bytes: token),

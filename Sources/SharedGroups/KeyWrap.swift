@@ -130,9 +130,9 @@ struct KeyWrap: Sendable {
         guard !ConstantTime.equal(shown, expected) else { return }
         throw CredentialError(
             .denied,
-            "the key in the cluster is of a group with the fingerprint \(shown), and 'groups join' was told \(expected)",
+            "the key in the cluster has the group fingerprint \(shown), but 'groups join' expected \(expected)",
             hint:
-                "compare with what a host of the group shows; if it has another by now, say that: credmgr groups join --help"
+                "pass the fingerprint that a host of the group shows now: credmgr groups join --help"
         )
     }
 
@@ -231,7 +231,7 @@ struct KeyWrap: Sendable {
     }
 
     private static var notOurs: CredentialError {
-        CredentialError(.storeLocked, "the group's key in the cluster was not given to this host")
+        CredentialError(.storeLocked, "the group's key in the cluster is not encrypted for this host")
     }
 }
 

@@ -80,7 +80,7 @@ struct LateResponse: Hashable {
     }
 
     private static var damaged: CredentialError {
-        CredentialError(.storeDamaged, "the journal of a refresh does not open", hint: "credmgr doctor")
+        CredentialError(.storeDamaged, "cannot decrypt the journal of a refresh", hint: "credmgr doctor")
     }
 }
 

@@ -83,8 +83,7 @@ extension GroupConnection: RememberedGroupState {
         let names = forgotten.map { UntrustedText.shown($0.name, limit: 80) }.joined(separator: ", ")
         throw CredentialError(
             .storeUnavailable,
-            "the cluster of the group \(group) was put back to a time before \(names) was expelled, so nothing is written that "
-                + "could be read there",
+            "cannot write to the group \(group): its cluster was restored to a state before \(names) was removed",
             hint: LocalizedMessage(verbatim: try first.expelling(from: group, parts.cryptography)))
     }
 
@@ -223,16 +222,15 @@ extension GroupConnection: RememberedGroupState {
     /// The error of a key that nobody of the group has made.
     func foreignKey() throws(CredentialError) -> CredentialError {
         let join: LocalizedMessage =
-            "to take that one, before this host joins the group again: credmgr groups leave \(group) --keep"
+            "to accept the key, before this host joins the group again: credmgr groups leave \(group) --keep"
         var hint = join
         if let last = try remembered().expelled.last {
             let command = try last.expelling(from: group, parts.cryptography)
-            hint = "to make another: \(command); \(join)"
+            hint = "to make another key: \(command); \(join)"
         }
         return CredentialError(
             .storeUnavailable,
-            "the newest key of the group \(group) in the cluster was made by nobody whom this host knows to belong to it, so "
-                + "nothing is written that could be read by it",
+            "cannot write to the group \(group): no known host of the group made its newest key in the cluster",
             hint: hint)
     }
 }

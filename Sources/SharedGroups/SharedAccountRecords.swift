@@ -145,7 +145,8 @@ package struct SharedAccountRecords: AccountRecordStore {
 
     private static func busy(_ group: KeychainGroup) -> CredentialError {
         CredentialError(
-            .temporary, "others have been changing the group \(group) all the time", hint: "try again")
+            .temporary, "cannot save the account: other processes keep changing the group \(group)",
+            hint: "try again")
     }
 
     /// Whether a record is the one that the caller has read. Revisions come again where a cluster was put back, so it is also
@@ -259,7 +260,7 @@ package struct SharedAccountRecords: AccountRecordStore {
 
     /// That what was to be replaced is not what stands there any more.
     static func changed(_ id: String) -> CredentialError {
-        CredentialError(.temporary, "another host has changed \(id) meanwhile", hint: "try again")
+        CredentialError(.temporary, "another host has changed \(id)", hint: "try again")
     }
 
     package func strayRecords(

@@ -30,8 +30,8 @@ extension SharedRefresh {
                 return Outcome(
                     tokenSet: issued, refreshed: true,
                     warnings: [
-                        "the cluster did not take the new tokens (\(error)); they are kept sealed on this host "
-                            + "and will be put there by the next run"
+                        "the cluster did not accept the new tokens (\(error)); saved them encrypted on this host "
+                            + "until the next run writes them"
                     ])
             }
         case .refused(let error):

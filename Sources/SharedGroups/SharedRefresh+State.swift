@@ -22,7 +22,7 @@ extension SharedRefresh {
     func state(_ records: AccountSnapshot, _ job: Job) throws(CredentialError) -> State {
         guard let record = records.epoch else {
             throw CredentialError(
-                .storeDamaged, "\(job.keys.group) of the cluster is no group of credmgr", hint: "credmgr doctor")
+                .storeDamaged, "\(job.keys.group) of the cluster is not a group of credmgr", hint: "credmgr doctor")
         }
         let epoch = try KeyEpoch(record)
         guard let own = try records.host.map({ (record) throws(CredentialError) in try GroupHost(record) }),
@@ -73,7 +73,8 @@ extension SharedRefresh {
         }
         return CredentialError(
             .temporary,
-            "the host \(UntrustedText.shown(intent.host)) began to refresh the account, and nobody knows yet how that ended"
+            "the host \(UntrustedText.shown(intent.host)) began to refresh the account, and the result is not "
+                + "known yet"
         )
     }
 

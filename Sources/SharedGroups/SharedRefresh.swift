@@ -135,7 +135,7 @@ package struct SharedRefresh: Sendable {
     /// - Throws: as ``refresh(_:)``.
     package func settle(_ keys: AccountKeys) throws(CredentialError) {
         let job = Job(keys: keys, policy: "", takeOver: .never, isFresh: { _ in true }) { (_, _) in
-            .unsent(CredentialError(.internalFault, "nothing is to be sent"))
+            .unsent(CredentialError(.internalFault, "there is no request to send"))
         }
         _ = try replay(job)
         guard let note = try notes.intent(of: keys.id), !note.unsent.isEmpty else { return }
@@ -155,7 +155,7 @@ package struct SharedRefresh: Sendable {
             throw CredentialError(
                 .signInRequired,
                 set.grants[job.policy]?.lostReason.map(LocalizedMessage.init(kept:))
-                    ?? "no sign-in for policy \(job.policy)")
+                    ?? "no grant for policy \(job.policy)")
         }
         if let standing = state.intent { try mayTakeOver(standing, state, job) }
         let token = try digest(of: grant)

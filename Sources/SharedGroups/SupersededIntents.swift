@@ -83,6 +83,6 @@ struct SupersededIntents: Hashable {
 
     private static var damaged: CredentialError {
         CredentialError(
-            .storeDamaged, "the record of late answers in the cluster is none", hint: "credmgr doctor")
+            .storeDamaged, "the record of late responses in the cluster is not valid", hint: "credmgr doctor")
     }
 }

@@ -14,7 +14,7 @@ let translations = Gettext { ExecutablePath.catalogues }
 let status: Int32
 do throws(CredentialError) {
     // Without them every command would look like a call for help, and succeed.
-    guard CommandLine.argc > 0 else { throw CredentialError(.internalFault, "the arguments cannot be read") }
+    guard CommandLine.argc > 0 else { throw CredentialError(.internalFault, "cannot read the arguments") }
     // Git writes its request only once, and the command reads it.
     if let token = FastToken.answer(words, message: { nil }, in: FastPathEnvironment.ofThisMachine) {
         try StandardStream.output.write(token)

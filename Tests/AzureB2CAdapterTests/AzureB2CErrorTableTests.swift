@@ -36,32 +36,34 @@ import Testing
             ["90118"], "access_denied", .denied, 7, "the user has forgotten the password",
             "set password_reset_policy in account type 'Tasks' to the policy that resets passwords")
         + rows(["90091"], "access_denied", .cancelled, 7, "the sign-in was cancelled", nil)
-        + rows(["90273", "90037"], "server_error", .temporary, 6, "the provider has trouble", "try again later")
         + rows(
-            ["90077"], "interaction_required", .signInRequired, 4, "there is no session to sign in with silently",
+            ["90273", "90037"], "server_error", .temporary, 6, "the provider is temporarily unavailable",
+            "try again later")
+        + rows(
+            ["90077"], "interaction_required", .signInRequired, 4, "no session for a silent sign-in",
             login)
         + rows(
             ["90080", "90128", "90129"], "invalid_grant", .signInRequired, 4,
             "the sign-in has expired or was revoked", login)
         + rows(
             ["90088"], "invalid_grant", .configuration, 2,
-            "the sign-in was made with another policy than 'b2c_1_sign_in'",
-            "a sign-in belongs to one policy: \(login)")
+            "the grant belongs to a different policy than 'b2c_1_sign_in'",
+            "sign in with this policy: \(login)")
         + rows(
-            ["90085"], "invalid_grant", .denied, 7, "the provider refused for a reason of its own",
-            "--verbose shows the correlation id to look up in the tenant's logs")
+            ["90085"], "invalid_grant", .denied, 7, "the provider refused the request for an internal reason",
+            "use --verbose, and look up the correlation ID in the tenant's logs")
         + rows(["90225"], "access_denied", .denied, 7, "the username or the password is wrong", nil)
         + rows(
             ["90224", "90057", "90058"], "unauthorized_client", .configuration, 2,
             "the policy or the client does not allow this flow", check("flow and policies"))
         + rows(
             ["90055", "90010", "90012", "90117", "90146", "99068"], "invalid_scope", .configuration, 2,
-            "the scope was refused", check("scope"))
+            "the provider refused the scope", check("scope"))
         + rows(
-            ["90079", "90081"], "invalid_client", .configuration, 2, "the client's secret was refused",
+            ["90079", "90081"], "invalid_client", .configuration, 2, "the provider refused the client secret",
             "credmgr types set Tasks --client-secret-file -")
         + rows(
-            ["90084"], "invalid_client", .configuration, 2, "the client's secret was refused",
+            ["90084"], "invalid_client", .configuration, 2, "the provider refused the client secret",
             "credmgr types set Tasks --unset client_secret")
         + rows(
             ["90006", "90287"], "redirect_uri_mismatch", .configuration, 2, "the redirect URI is not registered",
@@ -70,17 +72,17 @@ import Testing
             [
                 "90008", "90018", "90013", "90014", "90043", "90083", "90086", "90107", "90110", "90115", "90205",
                 "90248", "99005",
-            ], "invalid_request", .configuration, 2, "the provider found the request wrong",
+            ], "invalid_request", .configuration, 2, "the provider rejected the request",
             check("client_id, policies and extra_parameters"))
         + rows(
             ["90182", "90183", "90184", "99059"], "invalid_grant", .denied, 7,
-            "the provider refused the proof of the code (PKCE)", login)
+            "the provider refused the PKCE code verifier", login)
         + rows(
-            ["90279"], "invalid_grant", .configuration, 2, "the sign-in was made by another client",
+            ["90279"], "invalid_grant", .configuration, 2, "the grant belongs to a different client",
             check("client_id"))
         + rows(
             ["90111", "90114", "90244", "90035"], "temporarily_unavailable", .temporary, 6,
-            "the provider has trouble", "try again later")
+            "the provider is temporarily unavailable", "try again later")
 
     @Test(arguments: table)
     func `every error number has its message, hint and exit status, and keeps the IDs for the logs`(row: Row) throws

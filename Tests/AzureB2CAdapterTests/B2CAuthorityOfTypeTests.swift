@@ -59,7 +59,7 @@ import Testing
             { $0.authority = "https://login.microsoftonline.com/" },
             "key 'authority' of account type 'Tool' has no tenant"
         ),
-        ({ $0.authority = "https://a.example.com/t?p=b2c_1_a&x=y" }, "has a query besides 'p'"),
+        ({ $0.authority = "https://a.example.com/t?p=b2c_1_a&x=y" }, "has a query other than 'p'"),
         (
             {
                 $0.authority = "https://a.example.com/t.onmicrosoft.com"
@@ -70,16 +70,16 @@ import Testing
             {
                 $0.authority = "https://a.example.com/t"
                 $0.endpoints[.token] = "https://b.example.com/t/oauth2/v2.0/token"
-            }, "key 'token_endpoint' of account type 'Tool' is of another host"
+            }, "key 'token_endpoint' of account type 'Tool' has a different host"
         ),
         (
             {
                 $0.endpoints[.authorization] = "https://a.example.com/t/oauth2/v2.0/authorize?p=b2c_1_a"
                 $0.endpoints[.token] = "https://a.example.com/t/oauth2/v2.0/token?p=b2c_1_b"
-            }, "key 'token_endpoint' of account type 'Tool' names another policy"
+            }, "key 'token_endpoint' of account type 'Tool' names a different policy"
         ),
-        ({ $0.tenant = "7d3c1e0a-52b4-4f0e-9a61-0c2f4e8b1d77" }, "does not tell the host"),
-        ({ $0.tenant = "login.example.com" }, "does not tell the host"),
+        ({ $0.tenant = "7d3c1e0a-52b4-4f0e-9a61-0c2f4e8b1d77" }, "does not identify the host"),
+        ({ $0.tenant = "login.example.com" }, "does not identify the host"),
     ]
 
     @Test(arguments: bad.indices) func `a definition that makes no sense names the key`(_ index: Int) throws {

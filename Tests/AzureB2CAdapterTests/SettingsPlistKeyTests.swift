@@ -22,7 +22,7 @@ import Testing
         Row("<key>clientID</key>", "<key>clientid</key>", "key clientID is missing"),
         Row(
             "580e250c-8f26", "580e250c 8f26",
-            "key clientID, line 7, has characters that a client id which is a scope"),
+            "key clientID, line 7, has characters that are not valid in a client ID used as a scope"),
         Row(
             "http://localhost/tasks:3000", "http://localhost/tasks:3000#x",
             "key taskWebAPI, line 15, must not have a fragment", form: "form-b"),
@@ -33,25 +33,25 @@ import Testing
         Row(
             "https://login.microsoftonline.com/exampleb2c.onmicrosoft.com/oauth2/v2.0/authorize",
             "http://login.example.com/exampleb2c.onmicrosoft.com/oauth2/v2.0/authorize",
-            "key authURL, line 11, must be an https URL: http is only allowed for the loopback"),
+            "key authURL, line 11, must be an https URL: http is only allowed for localhost"),
         Row(
             "authorize?p=b2c_1_sign_in", "authorize?p=b2c_1_sign_in&amp;state=1",
-            "has the parameter 'state', which is set by the product"),
+            "has the parameter 'state', which is set by credmgr"),
         Row(
             "authorize?p=b2c_1_sign_in", "authorize?p=b2c_1_sign_in&amp;ui=a%20b", "has an escaped parameter"),
         Row(
             "com/exampleb2c.onmicrosoft.com/login", "com/other.onmicrosoft.com/login",
-            "key loginURL, line 13, is of another host or tenant than authURL"),
+            "key loginURL, line 13, has a different host or tenant than authURL"),
         Row(
             "https://login.microsoftonline.com/exampleb2c.onmicrosoft.com/login",
-            "https://evil.example.com/exampleb2c.onmicrosoft.com/login", "key loginURL, line 13, is of another host"
-        ),
+            "https://evil.example.com/exampleb2c.onmicrosoft.com/login",
+            "key loginURL, line 13, has a different host"),
         Row(
             tokenURL, "exampleb2c.onmicrosoft.com/oauth2/v2.0/token?p=b2c_1_sign_up",
-            "key tokenURL, line 17, names policy b2c_1_sign_up where authURL names b2c_1_sign_in"),
+            "key tokenURL, line 17, names policy b2c_1_sign_up, but authURL names b2c_1_sign_in"),
         Row(
             tokenURL, "other.onmicrosoft.com/oauth2/v2.0/token?p=b2c_1_sign_in",
-            "key tokenURL, line 17, is of another host or tenant than authURL"),
+            "key tokenURL, line 17, has a different host or tenant than authURL"),
         Row(
             tokenURL, "exampleb2c.onmicrosoft.com/b2c_1_x/oauth2/v2.0/token?p=b2c_1_sign_in",
             "key tokenURL, line 17, names one policy in its path and another as 'p'"),
@@ -59,7 +59,7 @@ import Testing
         Row("urn:ietf:wg:oauth:2.0:oob", "http://example.com/cb", "key bhh, line 15, must be an https URL"),
         Row(
             "com.microsoft.azureactivedirectory.samples.graph.QuickStart", "a/b",
-            "key keychain, line 19, is not a name for a keychain group"),
+            "key keychain, line 19, is not a valid keychain group name"),
         Row(
             "application/x-www-form-urlencoded", "multipart/form-data",
             "key contentType, line 21, must be application/x-www-form-urlencoded"),
@@ -68,7 +68,7 @@ import Testing
             "key contentType, line 21, must be application/x-www-form-urlencoded"),
         Row(
             "https://aadb2cplayground", "http://aadb2cplayground",
-            "key taskAPI, line 23, must be an https URL: http is only allowed for the loopback"),
+            "key taskAPI, line 23, must be an https URL: http is only allowed for localhost"),
         Row("https://aadb2cplayground.azurewebsites.net", "tasks", "key taskAPI, line 23, is not an absolute URL"),
         Row("https://login", "http://login", "key authority, line 2, must be an https URL", form: "form-b"),
         Row("exampleb2c.onmicrosoft.com/", "", "key authority, line 2, has no tenant in its path", form: "form-b"),
@@ -83,7 +83,7 @@ import Testing
             "\t\t<string>580e250c-8f26-49d0-bee8-1c078add1609</string>", "<string>a b</string>",
             "key scopes, line 6, has a scope with characters", form: "form-b"),
         Row("<true/>", "<string>maybe</string>", "key showClaims, line 25, must be true or false", form: "form-b"),
-        Row("PolicyId", "PolicyName", "comes without any policy", form: "form-b"),
+        Row("PolicyId", "PolicyName", "requires a policy", form: "form-b"),
     ]
 
     @Test(arguments: refused.indices) func `a value that does not do is refused with its key and line`(
@@ -120,13 +120,13 @@ import Testing
                 "urn:ietf:wg:oauth:2.0:oob", "http://localhost:3000/auth/openid/return", "register a native client"),
             "bhh", .used
         ),
-        (Row("urn:ietf:wg:oauth:2.0:oob", "", "the loopback redirect"), "bhh", .ignored),
+        (Row("urn:ietf:wg:oauth:2.0:oob", "", "redirects to localhost"), "bhh", .ignored),
         (
             Row("/oauth2/v2.0/token?p=b2c_1_sign_in", "/oauth2/v2.0/token", "the policy of authURL is added"),
             "tokenURL", .used
         ),
         (Row("token?p=b2c_1_sign_in", "token?p=B2C_1_Sign_In", "they agree"), "tokenURL", .used),
-        (Row("<key>tokenURL</key>", "<key>tokenUrl</key>", "what authURL gives"), "tokenURL", .changed),
+        (Row("<key>tokenURL</key>", "<key>tokenUrl</key>", "the value from authURL"), "tokenURL", .changed),
         (Row("<key>tokenURL</key>", "<key>tokenUrl</key>", "did you mean 'tokenURL'?"), "tokenUrl", .ignored),
         (
             Row(
@@ -186,7 +186,7 @@ import Testing
             "<dict><key>authURL</key><string/><key>authority</key><string/></dict>",
             "both 'authURL' and 'authority'"
         ),
-        ("<array/>", "must hold a dictionary"),
+        ("<array/>", "must contain a dictionary"),
         ("{}", "neither 'authURL' nor 'authority'"),
         ("", "is not a property list"),
     ]) func `a file of no known form says so`(_ text: String, _ words: String) throws {

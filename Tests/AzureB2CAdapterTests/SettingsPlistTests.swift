@@ -159,7 +159,7 @@ import Testing
         #expect(report.first?.fate == .changed)
         let error = try #require(throws: CredentialError.self) { try Self.read(try Self.fixture("form-b")) }
         #expect(error.code == .usage)
-        #expect(error.hint == "--name gives it a name")
+        #expect(error.hint == "set the name with --name")
         #expect(throws: CredentialError.self) { try Self.read(try Self.fixture("form-b"), name: "a/b") }
         let unnamed = try Self.fixture("form-a", replacing: ["B2C_Acccount": ""])
         #expect(throws: CredentialError.self) { try Self.read(unnamed) }

@@ -94,18 +94,19 @@ import Testing
     func `a host that B2C no longer serves is reported, and fixed with --fix`(old: String, new: String) throws {
         let (kept, warned) = try read(settings(host: old))
         #expect(kept.authority?.hasPrefix("https://\(old)/") == true)
-        let left = "default_policy; B2C does not answer at \(old) any more: "
+        let left = "default_policy; B2C no longer responds at \(old): "
         #expect(
             warned.contains(
-                "authURL (line 6) used for authority, tenant and \(left)its host is \(new) now, --fix takes it"),
+                "authURL (line 6) used for authority, tenant and \(left)its new host is \(new), "
+                    + "--fix sets this host"),
             "\(warned)")
         let (mended, report) = try read(settings(host: old), fix: true)
         #expect(mended.authority == "https://\(new)/contoso.onmicrosoft.com?p=b2c_1_sign_in")
         #expect(
-            report.contains("authURL (line 6) changed into authority, tenant and \(left)\(new) is taken"),
+            report.contains("authURL (line 6) changed into authority, tenant and \(left)\(new) is used instead"),
             "\(report)")
         let (_, silent) = try read(settings())
-        #expect(!silent.contains { $0.contains("any more") })
+        #expect(!silent.contains { $0.contains("no longer responds") })
     }
 
     @Test func `additional scopes are requested in the same cases as with ADAL`() throws {

@@ -23,7 +23,7 @@ import Testing
         #expect(words("lo") == ["login", "logout"])
         #expect(words("types", "s") == ["show", "set"])
         #expect(words("store", "") == ["status", "migrate", "unlock", "lock", "rekey"])
-        #expect(completer.answer(["dem"]) == "demo\ttry everything with a provider of its own\n")
+        #expect(completer.answer(["dem"]) == "demo\ttry credmgr with a built-in provider\n")
         #expect(words("__").isEmpty)
     }
 

@@ -79,7 +79,7 @@ import Testing
     }
 
     @Test func `a word with a dash is no value unless it is attached`() throws {
-        #expect(fault(["token", "--type", "--json"])?.message == "option --type needs a value")
+        #expect(fault(["token", "--type", "--json"])?.message == "option --type requires a value")
         #expect(fault(["token", "--type", "--json"])?.hint?.contains("--type=VALUE") == true)
         #expect(try command("token", "--type=--json")[value("type")] == "--json")
     }
@@ -97,17 +97,17 @@ import Testing
         (["store", "stats"], "unknown command 'store stats'", "did you mean 'credmgr store status'?"),
         (["frobnicate"], "unknown command 'frobnicate'", "credmgr --help"),
         (["token", "--tpye", "X"], "unknown option '--tpye'", "did you mean '--type'?"),
-        (["token", "--type"], "option --type needs a value", "credmgr token --help"),
+        (["token", "--type"], "option --type requires a value", "credmgr token --help"),
         (["token", "-x"], "unknown option '-x'", "credmgr token --help"),
         (["token", "--json=1"], "unknown option '--json'", "credmgr token --help"),
-        (["claims", "--json=1"], "option --json takes no value", "credmgr claims --help"),
-        (["--type", "X", "token"], "unknown option '--type'", "options of a command stand behind its name"),
+        (["claims", "--json=1"], "option --json does not accept a value", "credmgr claims --help"),
+        (["--type", "X", "token"], "unknown option '--type'", "put the options of a command after its name"),
         (["label"], "ACCOUNT and TEXT are missing", "credmgr label --help"),
         (["use", "a", "b"], "unexpected argument 'b'", "credmgr use --help"),
         (["token", "http://localhost/?code=secret"], "unexpected argument", "credmgr token --help"),
-        (["login", "--flow", "devise"], "--flow is one of", "did you mean 'device'?"),
-        (["completion", "zhs"], "SHELL is one of bash, zsh, fish", "did you mean 'zsh'?"),
-        (["--store", "disk", "token"], "--store is one of auto, secret-service, file", "credmgr --help"),
+        (["login", "--flow", "devise"], "--flow must be one of", "did you mean 'device'?"),
+        (["completion", "zhs"], "SHELL must be one of bash, zsh, fish", "did you mean 'zsh'?"),
+        (["--store", "disk", "token"], "--store must be one of auto, secret-service, file", "credmgr --help"),
     ])
     func `an invalid command line names the error and the remedy`(
         _ words: [String], _ message: String, _ hint: String
@@ -166,7 +166,7 @@ import Testing
         #expect(arguments[GlobalOption.timeout] == 600)
         for text in ["0", "366d", "m", "1w", "-5", "1.5", "9999999999999999999", "0x10", "", " 1", "١"] {
             let error = fault(["--timeout=\(text)", "token"])
-            #expect(error?.message == "--timeout takes a time such as 90, 90s, 30m, 8h or 2d, from 1 s to a year")
+            #expect(error?.message == "--timeout must be a time such as 90, 90s, 30m, 8h or 2d, from 1 s to a year")
             #expect(error?.hint == "credmgr token --help")
         }
     }
@@ -206,7 +206,7 @@ import Testing
         #expect(pairs.map(\.name) == ["a", "k"])
         #expect(pairs.map(\.value) == ["b=c", ""])
         #expect(arguments[RequestCommand.form].first?.name == "accent")
-        #expect(fault(["request", "GET", "/", "--header", "hunter2"])?.message == "--header takes NAME:VALUE")
+        #expect(fault(["request", "GET", "/", "--header", "hunter2"])?.message == "--header must be NAME:VALUE")
     }
 
     @Test func `choices come back as cases`() throws {

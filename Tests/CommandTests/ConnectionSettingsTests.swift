@@ -78,7 +78,7 @@ import Testing
             let refused = scene.run("types", "set", "New", "ca_certificate=\(file)")
             #expect(refused.status == 2, "\(refused.notices)")
             #expect(
-                refused.notices.contains("ca_certificate of account type New names \(file), which"),
+                refused.notices.contains("ca_certificate of account type New: "),
                 "\(refused.notices)")
         }
         #expect(scene.run("types", "set", "New", "--unset", "ca_certificate", "--unset", "proxy").status == 0)
@@ -88,7 +88,7 @@ import Testing
     @Test func `types add names the option for the authority, and the proxy, where the issuer cannot be asked`() {
         let words = ["types", "add", "New", "--issuer", "https://op.example", "--client-id", "app"]
         for (code, hint, shown) in [
-            (ErrorCode.denied, "credmgr types set New ca_certificate=FILE", "with --ca-certificate; else check"),
+            (ErrorCode.denied, "credmgr types set New ca_certificate=FILE", "set --ca-certificate if"),
             (.temporary, "the request goes through the proxy p:1", "hint: the request goes through the proxy p:1"),
         ] {
             var failure = CredentialError(code, "no connection", hint: LocalizedMessage(verbatim: hint))
@@ -130,7 +130,7 @@ import Testing
         #expect(refused.status == 2, "\(refused.notices)")
         #expect(
             refused.notices.contains(
-                "ca_certificate: servers are trusted that the authorities in /own/ca.pem vouch for"),
+                "ca_certificate: credmgr trusts the certificate authorities in /own/ca.pem"),
             "\(refused.notices)")
         #expect(
             refused.notices.contains("proxy: requests go through the proxy \(Self.proxy)"), "\(refused.notices)")
@@ -176,11 +176,12 @@ import Testing
         let text = scene.run("doctor").output
         #expect(
             text.contains(
-                "the authorities in /own/ca.pem are trusted besides the system's; requests go through the proxy \(Self.proxy)"
+                "credmgr trusts the authorities in /own/ca.pem and those of the system; requests go "
+                    + "through the proxy \(Self.proxy)"
             ), "\(text)")
         #expect(
             text.contains(
-                "ca_certificate in /memory/config.json names /own/none.pem, which cannot be read: there is no such file"
+                "ca_certificate in /memory/config.json: cannot read /own/none.pem: file not found"
             ), "\(text)")
     }
 }

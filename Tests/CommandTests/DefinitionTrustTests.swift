@@ -44,7 +44,8 @@ import Testing
         let id = try #require(scene.machine.accounts().first?.id)
         let imported = importing()
         #expect(imported.status == 0, "\(imported.notices)")
-        #expect(imported.notices.contains("it sees the account ada@example.com (\(id)), signed in under Tasks"))
+        #expect(
+            imported.notices.contains("the type sees the account ada@example.com (\(id)), signed in under Tasks"))
         #expect(
             imported.notices.contains(
                 "tokens of its accounts may go to https://evil.example, https://git.evil.example"))

@@ -27,7 +27,7 @@ import Testing
             let command = words == ["exec"] ? ["--", "true"] : []
             let outcome = scene.run(words + ["--type", "Tasks", "--policy", "bad name"] + command)
             #expect(outcome.status == 2, "\(words)")
-            #expect(outcome.notices.contains("--policy takes a name"), "\(outcome.notices)")
+            #expect(outcome.notices.contains("--policy must be 1 to 128 letters"), "\(outcome.notices)")
         }
     }
 
@@ -46,7 +46,7 @@ import Testing
         scene.define("Tasks", #""\#(key)": {"file": "secret.txt"}"#)
         let outcome = scene.run("types", "show", "Tasks")
         #expect(outcome.status == 2)
-        #expect(outcome.notices.contains("\(key)' names a file by a path"), "\(outcome.notices)")
+        #expect(outcome.notices.contains("\(key)' must be an absolute path"), "\(outcome.notices)")
     }
 
     @Test func `the default account of another client of the provider is known`() throws {
@@ -70,7 +70,7 @@ import Testing
         scene.define()
         for words in [["--param", "claims=x"], ["--claims", "x"]] {
             let outcome = scene.run(["login", "--type", "Tasks", "--no-browser"] + words)
-            #expect(outcome.status == 2 && outcome.notices.contains("the claims to ask for are not a JSON object"))
+            #expect(outcome.status == 2 && outcome.notices.contains("the requested claims must be a JSON object"))
         }
     }
 
@@ -105,7 +105,7 @@ import Testing
         scene.define()
         #expect(scene.signIn("ada").status == 0)
         let none = scene.run("token", "--type", "Tasks", "--output", "")
-        #expect(none.status == 2 && none.notices.contains("--output names no file"))
+        #expect(none.status == 2 && none.notices.contains("--output must name a file"))
         #expect(scene.run("token", "--type", "Tasks", "--output", "-").output.hasPrefix("access-ada"))
         #expect(scene.run("token", "--type", "Tasks", "--output", "-", "--keep").status == 2)
     }
@@ -116,7 +116,7 @@ import Testing
         let az = ["az", "account", "get-access-token", "--type", "Tasks"]
         #expect(scene.run(az + ["--scope", "a", "b", "-o", "tsv"]).status == 0)
         #expect(scene.machine.provider.refreshes.last?.key.scope.contains("b") == true)
-        #expect(scene.run(az + ["b"]).notices.contains("scopes stand behind --scope"))
+        #expect(scene.run(az + ["b"]).notices.contains("scopes must follow --scope"))
     }
 
     @Test func `an AWS response is parsed as XML`() throws {

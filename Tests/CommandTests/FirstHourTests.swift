@@ -25,7 +25,7 @@ import Testing
         #expect(
             outcome.notices.contains(
                 """
-                Signed in as ada@example.com to Tasks; stored in the Secret Service; it renews itself
+                Signed in as ada@example.com to Tasks; stored in the Secret Service; renewed automatically
                 Next: credmgr token --type Tasks
 
                 """), "\(outcome.notices)")
@@ -62,7 +62,7 @@ import Testing
             "credmgr types set Tasks 'scope=openid read offline_access' && credmgr login --account \(try id())"
         #expect(
             outcome.notices.contains(
-                "warning: the sign-in ends in 1 h, because it brought no refresh token: offline_access is not in the type's scope"
+                "warning: the sign-in ends in 1 h, because the provider issued no refresh token: offline_access is not in the type's scope"
             ), "\(outcome.notices)")
         #expect(outcome.notices.contains("hint: \(helps)"), "\(outcome.notices)")
         scene.machine.clock.pass(60)
@@ -75,7 +75,7 @@ import Testing
         // Both commands of the hint work, and then it renews itself.
         #expect(scene.run("types", "set", "Tasks", "scope=openid read offline_access").status == 0)
         scene.machine.provider.giveRefreshTokens(true)
-        #expect(scene.signIn("ada").notices.contains("it renews itself"))
+        #expect(scene.signIn("ada").notices.contains("renewed automatically"))
         #expect(!scene.run("accounts").output.contains("ends in"))
         scene.machine.clock.pass(7_200)
         #expect(scene.run("token", "--type", "Tasks").status == 0)
@@ -85,7 +85,9 @@ import Testing
         scene.define()
         scene.machine.provider.giveRefreshTokens(false)
         let outcome = scene.signIn("ada")
-        #expect(outcome.notices.contains("no refresh token: the provider gave client c none"), "\(outcome.notices)")
+        #expect(
+            outcome.notices.contains("no refresh token: the provider returned no refresh token to client c"),
+            "\(outcome.notices)")
         #expect(
             outcome.notices.contains(
                 "hint: allow refresh tokens for client c at the provider, then: credmgr login --account \(try id())"
@@ -97,7 +99,7 @@ import Testing
         let words = ["types", "add", "Work", "--adapter", "memory", "--client-id", "c", "--scope"]
         let short = scene.run(words + ["openid read"])
         #expect(short.status == 0, "\(short.notices)")
-        #expect(short.notices.contains("warning: sign-ins of Work may bring no refresh token"), "\(short.notices)")
+        #expect(short.notices.contains("warning: sign-ins of Work may get no refresh token"), "\(short.notices)")
         #expect(short.notices.contains("hint: credmgr types set Work 'scope=openid read offline_access'"))
         let long = scene.run(words + ["openid read offline_access", "--force"])
         #expect(long.status == 0 && !long.notices.contains("refresh token"), "\(long.notices)")
@@ -155,7 +157,7 @@ import Testing
             .secretService,
             with: CredentialError(
                 .storeLocked, "the keyring of the Secret Service is locked",
-                hint: "in the desktop session, where the keyring can ask for its password: credmgr store unlock"))
+                hint: "in a desktop session, run: credmgr store unlock"))
         let login = scene.signIn("ada")
         #expect(login.status == 5)
         #expect(login.notices.contains(": credmgr store unlock\n"))

@@ -283,7 +283,7 @@ import Testing
                 == "\"Enabled\"\n")
         #expect(scene.run(["az", "version", "--query", "\"azure-cli\"", "-o", "tsv"]).output.hasPrefix("2."))
         let none = scene.run(show + ["--query", "user.nme"])
-        #expect(none.status == 2 && none.notices.contains("there are name, type"))
+        #expect(none.status == 2 && none.notices.contains("expected one of name, type"))
         for odd in ["[?isDefault].id", "user.", ".user", "a b", "[x]", "{a:id}", "user[0", "length(@)"] {
             #expect(scene.run(show + ["--query", odd]).status == 2, "\(odd)")
         }

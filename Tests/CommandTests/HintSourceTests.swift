@@ -53,8 +53,8 @@ import Testing
         // Values that only the reader knows: a name, a secret, a file of the reader.
         let known = [
             "--username NAME --password-file FILE", "use --passphrase-file FILE",
-            "--login-hint NAME names the account without it",
-            "--keep needs --output FILE, and neither goes with --introspect",
+            "name the account with --login-hint NAME",
+            "--keep requires --output FILE, and neither can be used with --introspect",
         ]
         let pattern = try Regex("--[a-z-]+[ =][A-Z]{2,}").matchingSemantics(.unicodeScalar)
         for (file, text) in try Self.strings() where file != "help" && text.contains(pattern) {

@@ -77,7 +77,7 @@ import Testing
         for url in ["https://op.example", "https://op.example/"] {
             let outcome = scene.run("login", url, "--client-id", "app")
             #expect(outcome.status == 0, "\(outcome.notices)")
-            #expect(outcome.notices.contains("account type Work is for this issuer and client, and is used"))
+            #expect(outcome.notices.contains("using account type Work, which has this issuer and client"))
         }
         #expect(scene.run("login", "https://op.example").status == 0)
         #expect(scene.run("login", "https://op.example", "--client-id", "app", "--name", "Work").status == 0)
@@ -149,7 +149,7 @@ import Testing
     @Test func `without a client the hint is the way that the provider has`() {
         let plain = scene.run("login", "https://op.example")
         #expect(plain.status == 2 && plain.notices.contains("--client-id is missing"), "\(plain.notices)")
-        #expect(plain.notices.contains("register a client at the provider, and name it with --client-id"))
+        #expect(plain.notices.contains("register a client at the provider, then set --client-id"))
         serve(
             "https://reg.example", spelled: "https://reg.example",
             more: #", "registration_endpoint": "https://reg.example/register""#)

@@ -86,13 +86,13 @@ import Testing
     }
 
     @Test(arguments: [
-        ("[]", "no object"), ("{", "not JSON"), (#"{"title":"T"}"#, "summary"),
+        ("[]", "must be a JSON object"), ("{", "not JSON"), (#"{"title":"T"}"#, "summary"),
         (#"{"title":"T","summary":"S"}"#, "definition"),
         (#"{"title":"T","summary":"S","definition":{},"x":1}"#, "'x'"),
         (#"{"title":"T","summary":"S","definition":{"client_id":"a"}}"#, "client_id"),
         (#"{"title":"T","summary":"S","definition":{"isuer":"a"}}"#, "isuer"),
         (#"{"title":"T","summary":"S","definition":{"issuer":"https://{host}"}}"#, "{host}"),
-        (#"{"title":"T","summary":"S","definition":{},"placeholders":{"a":{"summary":"x"}}}"#, "used nowhere"),
+        (#"{"title":"T","summary":"S","definition":{},"placeholders":{"a":{"summary":"x"}}}"#, "is not used"),
         (
             #"{"title":"T","summary":"S","definition":{"issuer":"{a}"},"placeholders":{"a":{"summary":"x","form":"moon"}}}"#,
             "form"

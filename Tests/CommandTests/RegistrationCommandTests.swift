@@ -267,6 +267,7 @@ import Testing
         let added = scene.run(
             "types", "add", "Third", "--issuer", "https://down.example", "--client-id", "app", "--scope", "openid",
             "--token-endpoint", "https://down.example/token")
-        #expect(added.status == 0 && added.notices.contains("its issuer cannot be asked"), "\(added.notices)")
+        #expect(
+            added.status == 0 && added.notices.contains("cannot get the metadata of its issuer"), "\(added.notices)")
     }
 }

@@ -28,7 +28,7 @@ import Testing
         #expect(scene.run(["use"], on: console).status == 0)
         #expect(console.answersLeft == 0)
         #expect(console.notices.contains("1  ada@example.com (Tasks)"), "\(console.notices)")
-        #expect(console.notices.contains("nothing here matches 'nobody'"))
+        #expect(console.notices.contains("no entry matches 'nobody'"))
         #expect(subject() == "bob")
         #expect(scene.run(["use"], on: MemoryConsole(answers: ["1"])).status == 0)
         #expect(subject() == "ada")
@@ -169,7 +169,7 @@ import Testing
                 "--password-file", "-", input: "p\n"
             ).status == 0)
         let outcome = scene.run("rules", "add", "--directory", "~/x", "--account", "eve", "--group", "work")
-        #expect(outcome.status == 2 && outcome.notices.contains("a rule names no group"), "\(outcome.notices)")
+        #expect(outcome.status == 2 && outcome.notices.contains("cannot select a group"), "\(outcome.notices)")
         #expect(config.isEmpty)
     }
 

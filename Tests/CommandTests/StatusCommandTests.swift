@@ -33,7 +33,7 @@ import Testing
         let id = try #require(scene.machine.accounts().first).id
         let facts = [
             "account": "ada@example.com", "id": id, "type": "Tasks", "chosen by": "the default of the type",
-            "status": "active", "sign-in": "it renews itself", "store": "secret-service",
+            "status": "active", "sign-in": "renewed automatically", "store": "secret-service",
         ]
         for (label, value) in facts { #expect(fact(label, in: outcome) == value, "\(outcome.output)") }
         #expect(outcome.output.contains("(in 1 h)") && !outcome.output.contains("problem"))

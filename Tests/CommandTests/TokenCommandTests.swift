@@ -40,7 +40,7 @@ import Testing
         let account = try #require(scene.machine.accounts().first)
         let lock = try context.machine.locks.lock(account.id, in: KeychainGroup("default"), seconds: 1)
         let kept = scene.signIn("ada")
-        #expect(kept.status == 0 && kept.notices.contains("the sign-in is kept"))
+        #expect(kept.status == 0 && kept.notices.contains("credmgr saved the sign-in"))
         lock.release()
         #expect(scene.run(words).status == 0)
         #expect(scene.machine.accounts().map(\.status) == [.active])

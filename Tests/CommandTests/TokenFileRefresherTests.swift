@@ -87,7 +87,7 @@ import Testing
             file: try scene.programs.runtimeFile("token-", suffix: ""))
         scene.machine.clock.pass(3_400)
         #expect(try keeper.start(isForEnvironment: true) == "access-ada-2")
-        #expect(console.notices.contains("did not take the new tokens (it is full)"), "\(console.notices)")
+        #expect(console.notices.contains("did not store the new tokens (it is full)"), "\(console.notices)")
     }
 
     @Test func `each token is replaced before it ends, and the clock looked at often`() throws {
@@ -136,7 +136,7 @@ import Testing
         let between = looks.filter { $0.key > 0 }.sorted { $0.key < $1.key }.map(\.value)
         #expect(between.first == false && between.last == true, "\(looks)")
         #expect(content(keeper)?.hasPrefix("access-ada-") == true)
-        #expect(console.notices.components(of: "has ended: the file is gone until there is another") == 1)
+        #expect(console.notices.components(of: "credmgr removed the file until it gets a new token") == 1)
     }
 
     @Test func `an ID token is renewed before its own end, however long the access token lives`() throws {
@@ -172,7 +172,7 @@ import Testing
         scene.machine.provider.fail(with: CredentialError(.temporary, "no reply came"))
         scene.machine.clock.pass(81)
         let old = token()
-        #expect(old.status == 0 && old.notices.contains("this id token ends in 19 s; it could not be refreshed"))
+        #expect(old.status == 0 && old.notices.contains("this ID token expires in 19 s; the refresh failed"))
         #expect(token("--min-valid", "60").status == 6)
         scene.machine.clock.pass(19)
         #expect(token().status == 6)

@@ -100,7 +100,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("[]", "must hold an object, not an array"), ("{\"a\":1,\"a\":2}", "is not JSON: member name"),
+        ("[]", "must contain an object, not an array"), ("{\"a\":1,\"a\":2}", "is not JSON: member name"),
     ])
     func `a file that is no definition is named`(_ text: String, _ words: String) throws {
         try put(text, "user/A.json")

@@ -58,7 +58,7 @@ import Testing
         "- a\n- b\n",
     ])
     func `a file that is not a valid hosts.yml gives no sign-in`(text: String) {
-        #expect(refusal(text).contains("holds no sign-in"), "\(refusal(text))")
+        #expect(refusal(text).contains("contains no account"), "\(refusal(text))")
     }
 
     // MARK: MSAL
@@ -106,7 +106,7 @@ import Testing
         ),
         ("[mine]\nclient_id = c\ntoken = {\"access_token\":\"r\"}\n", "'mine' of rclone lacks refresh_token"),
         ("# Encrypted rclone configuration File\n\nRCLONE_ENCRYPT_V0:\nabc\n", "rclone.conf is encrypted"),
-        ("-----BEGIN PGP MESSAGE-----\n\nabc\n-----END PGP MESSAGE-----\n", "encrypted by OpenPGP"),
+        ("-----BEGIN PGP MESSAGE-----\n\nabc\n-----END PGP MESSAGE-----\n", "encrypted with OpenPGP"),
         ("github.com:\n    git_protocol: https\n", "github.com in hosts.yml has neither a user nor an oauth_token"),
     ])
     func `a known file reports its missing part`(text: String, lack: String) {

@@ -50,7 +50,7 @@ import Testing
         try scene.signOut()
         let error = #expect(throws: CredentialError.self) { try Self.refresh(scene, request) }
         #expect(error?.code == .signInRequired)
-        #expect(error?.message.hasSuffix("it was signed out meanwhile") == true)
+        #expect(error?.message.hasSuffix("it has been signed out") == true)
         #expect(scene.machine.provider.refreshes.isEmpty)
     }
 

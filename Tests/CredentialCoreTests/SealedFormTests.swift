@@ -102,7 +102,7 @@ import Testing
         for document in damaged {
             let error = #expect(throws: CredentialError.self) { try open(document) }
             #expect(
-                error?.code == .configuration && error?.message == "the exported file is damaged, or was changed")
+                error?.code == .configuration && error?.message == "the exported file is damaged or was changed")
         }
     }
 

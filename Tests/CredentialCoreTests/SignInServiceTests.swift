@@ -117,7 +117,7 @@ import Testing
         // It went away while the person was signing in.
         trace.fail("secret-service.write", with: absence)
         let kept = try scene.signIn("ada", trace)
-        #expect(kept.warnings.first?.description.contains("they are kept encrypted in the journal") == true)
+        #expect(kept.warnings.first?.description.contains("they are encrypted in the journal") == true)
         #expect(scene.machine.accounts().map(\.id) == [kept.account.id])
         #expect(scene.machine.accounts().first?.store == .secretService)
         #expect(scene.machine.secrets().isEmpty)
@@ -135,7 +135,7 @@ import Testing
         let scene = Self.scene(.file), trace = PortTrace()
         trace.fail("records.write", with: CredentialError(.inputOutput, "no space left on device"))
         let kept = try scene.signIn("ada", trace)
-        #expect(kept.warnings.first?.description.contains("they are kept encrypted in the journal") == true)
+        #expect(kept.warnings.first?.description.contains("they are encrypted in the journal") == true)
         #expect(scene.machine.accounts().isEmpty)
         try scene.signIn("bob")
         #expect(scene.machine.accounts().map(\.subject) == ["ada", "bob"])
@@ -162,7 +162,7 @@ import Testing
         let id = try #require(scene.account()?.id)
         let lock = try services.machine.locks.lock(id, in: scene.group, seconds: 1)
         let kept = try scene.signIn()
-        #expect(kept.warnings.first?.description.contains("the sign-in is kept") == true)
+        #expect(kept.warnings.first?.description.contains("credmgr saved the sign-in") == true)
         lock.release()
         #expect(scene.refreshFailure() == nil)
         #expect(scene.machine.journaled().filter { $0.hasPrefix("login-") }.isEmpty)
@@ -179,7 +179,7 @@ import Testing
         for isNew in [false, new] {
             scene.machine.clock.pass(60)
             #expect(
-                try scene.signIn(new: isNew).warnings.first?.description.contains("the sign-in is kept") == true)
+                try scene.signIn(new: isNew).warnings.first?.description.contains("credmgr saved the sign-in") == true)
         }
         // As long as somebody adds an account nothing is taken up.
         #expect(!services.takeUpSignIns(in: scene.group) && scene.machine.accounts().isEmpty)
@@ -303,7 +303,7 @@ import Testing
         scene.machine.setRecord(old, of: id)
         let failure = try #require(scene.refreshFailure())
         #expect(failure.code == .signInRequired)
-        #expect(failure.message.contains("the store is older than what this machine has seen"))
+        #expect(failure.message.contains("the store is older than this machine's records"))
         #expect(scene.machine.provider.reuses == 0)
         try scene.signIn()
         #expect(scene.refreshFailure() == nil)

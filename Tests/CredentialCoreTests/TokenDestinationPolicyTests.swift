@@ -141,7 +141,7 @@ import Testing
         }
         let port = try misses("https://git.example.com:31337/")
         #expect(port.count == 2)
-        #expect(port[0].contains("the rule for git.example.com in config.json is not for port 31337"))
+        #expect(port[0].contains("the rule for git.example.com in config.json does not match port 31337"))
         #expect(port[0].contains(#""host": "git.example.com:31337""#))
         #expect(try misses("https://registry.example.com/other")[0].contains("registry.example.com/team"))
         #expect(try misses("https://else.example.com/").isEmpty)
@@ -172,7 +172,7 @@ import Testing
         (#"{"host": "-a.example", "type": "A"}"#, "'rules[0].host' is not a host name"),
         (#"{"host": "a.example", "path": "../x", "type": "A"}"#, "'rules[0].path' is not a path"),
         (#"{"host": "a.example", "path": "/", "type": "A"}"#, "'rules[0].path' is not a path"),
-        (#"{"directory": "~", "path": "/x", "type": "A"}"#, "'rules[0].path' needs a 'host'"),
+        (#"{"directory": "~", "path": "/x", "type": "A"}"#, "'rules[0].path' requires a 'host'"),
     ])
     func `a rule that names no place is refused`(_ rule: String, _ message: String) throws {
         let members = try #require(try JSONValue.parse(#"{"rules": [\#(rule)]}"#).object)

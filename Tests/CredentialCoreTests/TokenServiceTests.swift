@@ -46,7 +46,7 @@ import Testing
         let scene = try Self.signedIn()
         let answer = try scene.token(scene.request(atLeast: 7_200))
         #expect(answer.refreshed)
-        #expect(answer.warnings == ["the provider's tokens live shorter than the 7200 s asked for"])
+        #expect(answer.warnings == ["the provider's tokens are valid for less than the requested 7200 s"])
     }
 
     @Test func `if the refresh fails the old token is returned until it expires, unless a new one was required`()
@@ -129,7 +129,7 @@ import Testing
                 try scene.token(scene.request(), trace)
             }
         }
-        #expect(error?.code == .storeUnavailable && error?.message.contains("could not be kept") == true)
+        #expect(error?.code == .storeUnavailable && error?.message.contains("cannot save the new tokens") == true)
         #expect(scene.machine.provider.refreshes.count == 1)
     }
 

@@ -101,6 +101,6 @@ import Testing
         try definitions.forget(type(), ownsEarlier: true)
         #expect(try kept().isEmpty && told.texts.isEmpty)
         try definitions.forget(type(), ownsEarlier: true)
-        #expect(told.texts == ["what is secret of the type Work may still be in the Secret Service: no bus"])
+        #expect(told.texts == ["cannot delete the secrets of the type Work from the Secret Service: no bus"])
     }
 }

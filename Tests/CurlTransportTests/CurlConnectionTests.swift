@@ -75,11 +75,13 @@ import Testing
         for (settings, hint) in [
             (
                 ConnectionSettings(.type("Work")),
-                "if its certificate authority is your own: credmgr types set Work ca_certificate=FILE; else check this machine's clock"
+                "if the certificate authority is your own: credmgr types set Work ca_certificate=FILE; otherwise "
+                    + "check this machine's clock"
             ),
             (
                 nil,
-                "if its certificate authority is your own, name the authority's file as ca_certificate in config.json; else check this machine's clock"
+                "set ca_certificate in config.json if the certificate authority is your own; otherwise check "
+                    + "this machine's clock"
             ),
         ] {
             let request = try Self.request(server, settings)
@@ -150,17 +152,17 @@ import Testing
             setenv("https_proxy", variable, 1)
             let ofType = try Self.error(transport(["https_proxy": variable]), own)
             #expect(
-                ofType.hint == "the proxy 127.0.0.1:\(ports[0]) of the account type Work refuses the request")
+                ofType.hint == "the proxy 127.0.0.1:\(ports[0]) of the account type Work refused the request")
             let ofVariable = try Self.error(
                 transport(["https_proxy": variable]), ConnectionSettings(.type("Work")))
             #expect(
                 ofVariable.hint
-                    == "the proxy 127.0.0.1:\(ports[1]) of the variable https_proxy refuses the request")
+                    == "the proxy 127.0.0.1:\(ports[1]) of the variable https_proxy refused the request")
             #expect(!String(reflecting: ofVariable).contains("secret"))
             unsetenv("https_proxy")
             let ofFile = try Self.error(transport([:]))
             #expect(
-                ofFile.hint == "the proxy 127.0.0.1:\(ports[2]) of /c/config.json refuses the request")
+                ofFile.hint == "the proxy 127.0.0.1:\(ports[2]) of /c/config.json refused the request")
             for error in [ofType, ofVariable, ofFile] {
                 #expect(error.code == .temporary && error.message.contains("login.example"))
             }

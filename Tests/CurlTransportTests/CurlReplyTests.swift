@@ -100,7 +100,7 @@ import Testing
         let error = try failure(.stall) { $0.timeout = 1 }
         #expect(error.code == .temporary)
         #expect(error.message.hasPrefix("cannot reach 127.0.0.1:"))
-        #expect(error.message.hasSuffix("no complete reply within the time allowed"))
+        #expect(error.message.hasSuffix("timed out before the response was complete"))
     }
 
     @Test func `A transfer that its observer gives up ends as by its time limit`() throws {
@@ -114,7 +114,7 @@ import Testing
             _ = try transport.send(HTTPRequest(address: try server.address(), timeout: nil), observer: observer)
         }
         #expect(error?.code == .temporary && error?.isBeforeRequest == false)
-        #expect(error?.message.hasSuffix("no complete reply within the time allowed") == true)
+        #expect(error?.message.hasSuffix("timed out before the response was complete") == true)
         #expect(asked == 2)
     }
 

@@ -200,7 +200,7 @@ import Testing
         #expect(
             events.withLock { $0 } == [
                 "Passphrase of group default: ", "unseen", "seen",
-                "That does not open it. Passphrase of group default: ", "unseen", "seen",
+                "Wrong passphrase. Passphrase of group default: ", "unseen", "seen",
             ])
     }
 

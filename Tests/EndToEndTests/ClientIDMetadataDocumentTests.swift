@@ -71,7 +71,7 @@ import Testing
         let home = try Home(), provider = try provider(takesDocuments: false), api = try api(of: provider)
         defer { api.server.stop() }
         let url = try home.run(["login", "--resource", api.url, "--client-id", Self.client, "--print-url"])
-        #expect(url.standardError.contains("warning: the provider does not say that a URL serves it as client id"))
+        #expect(url.standardError.contains("the provider does not announce support for a URL as client ID"))
         // Any other client id is no matter.
         let other = try home.run([
             "login", "--resource", api.url, "--type", "Other", "--client-id", "app", "--print-url",

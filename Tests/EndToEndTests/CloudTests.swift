@@ -95,7 +95,7 @@ import Testing
         let other = try TokenService(200, Self.answer)
         try allow(other)
         let miss = try home.run(Self.role, environment: ["AWS_ENDPOINT_URL_STS": refusing.base], exits: 7)
-        #expect(miss.standardError.contains("in config.json is not for port"))
+        #expect(miss.standardError.contains("in config.json does not match port"))
         #expect(refusing.bodies.isEmpty, "nothing was sent there")
         try allow(refusing)
         let denied = try home.run(Self.role, environment: ["AWS_ENDPOINT_URL_STS": refusing.base], exits: 7)

@@ -26,7 +26,7 @@ import Testing
         try home.run(login, environment: ["BROWSER": "true"], exits: 6)
         // A browser that does not start is said; the address is there to open by hand.
         let outcome = try home.run(login, environment: ["BROWSER": "/nowhere/browser"], exits: 6)
-        #expect(outcome.standardError.contains("open the address by hand"))
+        #expect(outcome.standardError.contains("open the address yourself"))
     }
 
     @Test func `A refusal that comes over the loopback is told, and the browser sees a page`() throws {

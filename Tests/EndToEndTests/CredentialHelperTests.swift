@@ -163,7 +163,7 @@ import Testing
             #expect(told.standardOutput.isEmpty, "\(place)")
             return told.standardError
         }
-        #expect(try why("http://localhost:9/team/mod").contains("nothing is given: no account type names "))
+        #expect(try why("http://localhost:9/team/mod").contains("nothing is given: no account type has "))
         #expect(
             try why("http://pypi.example.com/").contains(
                 "nothing is given: a token is not sent over plain http to pypi.example.com"))

@@ -136,7 +136,7 @@ import Testing
         let id = String(signedIn.line.prefix { $0 != "\t" })
         for words in [["token", "--account", id], ["token", "--account", DemoTenant.bob.email]] {
             let refused = try home.run(words + ["--timeout", "1"], exits: 5)
-            #expect(refused.standardError.contains("the store has not taken that yet"), "\(refused.standardError)")
+            #expect(refused.standardError.contains("the tokens are in the journal"), "\(refused.standardError)")
         }
         #expect(try home.run(["accounts"]).standardError.contains("(\(id)) has signed in"))
         #expect(try doctor().standardOutput.contains("(\(id)) has signed in"))

@@ -156,7 +156,7 @@ import Testing
         tenant.provider.holdTokenReplies(1)
         #expect(tenant.provider.waitForHeldTokenReplies())
         process.closeInput()
-        try process.wait(for: "credmgr waits for a refresh that is under way")
+        try process.wait(for: "credmgr waits for a running refresh")
         #expect(process.isRunning)
         tenant.provider.releaseTokenReplies()
         #expect(try process.outcome().exitStatus == 0)

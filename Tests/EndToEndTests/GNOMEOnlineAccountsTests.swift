@@ -71,7 +71,8 @@ struct `Sign-ins of GNOME Online Accounts` {
         let taken = try home.run(["accounts", "import", file])
         #expect(provider.forms.last?["refresh_token"] == "1//it's \"rt\"")
         #expect(
-            taken.line.hasSuffix("\tada@example.test") && taken.standardError.contains("one of the two sign-ins"))
+            taken.line.hasSuffix("\tada@example.test")
+                && taken.standardError.contains("a refresh of one ends the other"))
         #expect(try home.run(["token"]).line == "at-1")
         // It stays signed in there.
         let kept = try ChildProcess(
@@ -117,10 +118,11 @@ struct `Sign-ins of GNOME Online Accounts` {
         let before = provider.paths.count
         try home.run(["accounts", "import", file], exits: 2)
         let named = try home.run(["accounts", "import", file, "--type", "Work"], exits: 2)
-        #expect(named.standardError.contains("is of client \(Self.google), which account type Work is not"))
+        #expect(
+            named.standardError.contains("is for client \(Self.google), which does not match account type Work"))
         #expect(
             named.standardError.contains(
-                "is of login.example.org, and account type Work, which has its client id, is of \(provider.base)\n")
+                "is for login.example.org, but account type Work with the same client ID is for \(provider.base)\n")
         )
         #expect(provider.paths.count == before)
         #expect(!named.standardError.contains("rt-"))
@@ -133,7 +135,7 @@ struct `Sign-ins of GNOME Online Accounts` {
         #expect(some.exitStatus == 2 && some.line.hasSuffix("\tada@example.test"))
         #expect(provider.forms.last?["refresh_token"] == "rt-graph")
         #expect(provider.forms.count { $0["refresh_token"] != nil } == 1)
-        #expect(some.standardError.contains("no account type has the client id \(Self.google)"))
+        #expect(some.standardError.contains("no account type found for the client id \(Self.google)"))
         #expect(try home.run(["token", "--type", "Work"]).line == "at-1")
     }
 

@@ -89,7 +89,7 @@ import Testing
         for name in ["nobody", "alice@example.org", "root"] {
             let nobody = try home.run(["git-credential", "get", "-v"], input: place + "username=\(name)\n\n")
             #expect(nobody.standardOutput.isEmpty)
-            #expect(nobody.standardError.contains("\(name), who is asked for, is no account"))
+            #expect(nobody.standardError.contains("requested user \(name) is not an account"))
         }
         let another = try home.run(
             ["git-credential", "get", "--account", "alice@example.com"],
@@ -125,7 +125,7 @@ import Testing
         }
         let told = try ask("https", "git.example.com:31337").standardError
         #expect(
-            told.contains("credmgr: warning: the rule for git.example.com in config.json is not for port 31337"))
+            told.contains("credmgr: warning: the rule for git.example.com in config.json does not match port 31337"))
         let list = try home.json(["docker-credential", "list"]).object
         #expect(list?.keys == ["git.example.com", "localhost", "team.example.com:8443/team"])
         for protocol_ in ["ssh", "ftp", "cert", "rsync"] {
@@ -194,7 +194,7 @@ import Testing
         #expect(nothing.exitStatus != 0)
         #expect(nothing.standardOutput == "no credentials server URL\n")
         let store = try docker("store", #"{"ServerURL":"r","Username":"u","Secret":"s"}"#)
-        #expect(store.exitStatus != 0 && store.standardOutput.contains("keeps no other credentials"))
+        #expect(store.exitStatus != 0 && store.standardOutput.contains("stores no other credentials"))
         #expect(try docker("erase", "registry.example.com").exitStatus == 0)
         #expect(try home.run(["token"]).line == token)
     }

@@ -87,7 +87,7 @@ import Testing
         let provider = try ScriptedProvider { $0.userInfo = bad.answer }
         try define(provider)
         let error = try provider.signIn(at: home, exits: bad.status).standardError
-        #expect(error.contains("did not tell who signed in"))
+        #expect(error.contains("did not identify the user"))
         #expect(!error.contains("xxxxxxxxxxxxxxxxxxxx"))
         #expect(try home.json(["accounts", "--json"]) == [])
         let named = try provider.signIn(at: home, more: ["--login-hint", "ada"])
@@ -114,7 +114,7 @@ import Testing
             $0.userInfo = .json(200, ["sub": "eve", "preferred_username": "eve@example.test"])
         }
         try define(provider, scope: "openid")
-        #expect(try provider.signIn(at: home, exits: 7).standardError.contains("about somebody else"))
+        #expect(try provider.signIn(at: home, exits: 7).standardError.contains("name different users"))
         #expect(try home.json(["accounts", "--json"]) == [])
     }
 
@@ -219,7 +219,7 @@ import Testing
         provider.change { $0.discovery = away("/.well-known/openid-configuration") }
         try define(provider)
         let error = try home.run(["login", "--type", "Work", "--print-url"], exits: 6).standardError
-        #expect(error.contains("answered with a redirect, which is not followed"))
+        #expect(error.contains("returned a redirect, which credmgr does not follow"))
         provider.change {
             $0.discovery = nil
             $0.token = away("/token")

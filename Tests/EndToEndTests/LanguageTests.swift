@@ -128,7 +128,7 @@ import Testing
             let found = try run(["doctor"], in: own)
             #expect(found.standardError.contains(text), "\(found.standardOutput)\(found.standardError)")
             // The findings are standard output, which is no terminal here.
-            #expect(found.standardOutput.contains("PROBLEM  files: others can open "))
+            #expect(found.standardOutput.contains("PROBLEM  files: other users can open "))
         }
     }
 

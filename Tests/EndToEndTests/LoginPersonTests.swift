@@ -115,12 +115,12 @@ import Testing
     }
 
     @Test func `A sign-in by a different user than the login hint warns`() throws {
-        let warning = "bob@example.com has signed in, not alice@example.com of --login-hint"
+        let warning = "bob@example.com has signed in instead of alice@example.com from --login-hint"
         let words = ["login", "--type", "Tasks", "--login-hint", "alice@example.com"]
         #expect(try login(words, as: DemoTenant.bob).standardError.contains(warning))
-        #expect(!(try login(words, as: DemoTenant.alice).standardError.contains("of --login-hint")))
+        #expect(!(try login(words, as: DemoTenant.alice).standardError.contains("from --login-hint")))
         let short = ["login", "--type", "Tasks", "--login-hint", "BOB"]
-        #expect(!(try login(short, as: DemoTenant.bob).standardError.contains("of --login-hint")))
+        #expect(!(try login(short, as: DemoTenant.bob).standardError.contains("from --login-hint")))
     }
 
     @Test func `A policy beside the one that signs in is for the one person known`() throws {
@@ -203,10 +203,10 @@ import Testing
         try tenant.definePolicies(at: home, ["redirect_uri": "urn:ietf:wg:oauth:2.0:oob"])
         try tenant.define("Another", at: home)
         let refused = try home.run(["login"], exits: 2)
-        #expect(refused.standardError.contains("it may be one of 2: Another, Tasks"))
+        #expect(refused.standardError.contains("use one of 2 types: Another, Tasks"))
         let picked = try home.onTerminal(
             ["login", "--no-browser"],
-            [("a part of it: ", "7\n"), ("a part of it: ", "2\n"), ("paste", "\u{3}")])
+            [("a part of the name: ", "7\n"), ("a part of the name: ", "2\n"), ("paste", "\u{3}")])
         #expect(picked.text.contains("1  Another") && picked.text.contains("2  Tasks"))
         #expect(picked.text.contains("p=b2c_1_sign_in") == false && picked.text.contains("b2c_1_sign_in/oauth2"))
     }

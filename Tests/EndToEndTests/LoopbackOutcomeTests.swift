@@ -56,7 +56,7 @@ import Testing
         let done = try home.run(["login", "--type", "Tasks"], environment: ["BROWSER": path])
         #expect(done.line.hasSuffix("\talice@example.com"))
         #expect(done.standardError.contains("\"redirect_peers\": \"uid:65534\""))
-        #expect(home.text(of: "outside/strange")?.contains("this sign-in was not taken") == true)
+        #expect(home.text(of: "outside/strange")?.contains("this sign-in was not accepted") == true)
         // The way out that it names.
         try home.write(#"{"redirect_peers": "uid:65534"}"#, to: "config/credmgr/config.json")
         let taken = try home.run(["login", "--type", "Tasks"], environment: ["BROWSER": path], exits: 7)

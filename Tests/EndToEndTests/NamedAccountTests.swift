@@ -84,7 +84,8 @@ import Testing
         for (words, more) in calls {
             let said = try home.run(words + [DemoTenant.alice.email] + more, exits: 3).standardError
             #expect(!said.contains("hush-hush"))
-            let hint = try #require(said.split(separator: "\n").first { $0.contains("hint: name it by its id") })
+            let hint = try #require(
+                said.split(separator: "\n").first { $0.contains("hint: name the account by its id") })
             let command = try #require(hint.components(separatedBy: "such as: ").last)
             #expect(command.hasPrefix("credmgr \(words.joined(separator: " ")) "))
             #expect(command.contains(alice) || command.contains(other))
@@ -114,7 +115,7 @@ import Testing
         try tenant.signIn(at: home)
         for value in ["no", "0", "OFF", "false"] {
             let said = try home.run(["token"], environment: ["CREDMGR_CACHE": value], exits: 2)
-            #expect(said.standardOutput.isEmpty && said.standardError.contains("CREDMGR_CACHE is 'on' or 'off'"))
+            #expect(said.standardOutput.isEmpty && said.standardError.contains("CREDMGR_CACHE must be 'on' or 'off'"))
         }
         let token = try home.run(["token"], environment: ["CREDMGR_CACHE": "on"]).line
         // The token is cached now, and the call is known.
@@ -199,7 +200,7 @@ import Testing
         try home.run(["login", "--type", "Machine"])
         let definition = try #require(home.text(of: "config/credmgr/types/Machine.json"))
         let removed = try home.run(["types", "remove", "Machine"]).standardError
-        #expect(!removed.contains("may still be in"))
+        #expect(!removed.contains("cannot delete the secrets"))
         try home.write(definition, to: "config/credmgr/types/Machine.json")
         // Without a bus nobody knows whether the Secret Service has one.
         try home.run(["login", "--type", "Machine"], exits: 5)

@@ -66,12 +66,12 @@ import Testing
                     #expect(!result.output.isEmpty, shown)
                 } else {
                     #expect(result.status == 5 && result.output.isEmpty, shown)
-                    #expect(result.error.contains("credmgr: error: there is no room for "), shown)
+                    #expect(result.error.contains("not enough space"), shown)
                     #expect(result.error.contains("No space left on device"), shown)
                     #expect(result.error.contains("hint: df -h \(home.dataFolder)"), shown)
                 }
             default:
-                let isFull = result.output.contains("nothing can be written to \(home.dataFolder): the file system")
+                let isFull = result.output.contains("cannot write to \(home.dataFolder): the file system")
                 #expect(result.status == (isFull ? 1 : 0), shown)
                 #expect(isFull == (result.left < 40) || result.left == 40, shown)
             }

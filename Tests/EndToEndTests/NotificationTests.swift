@@ -45,7 +45,7 @@ struct NotificationTests {
         try home.run(["notify"], environment: bus.merging(browser.environment) { $1 })
         let notification = try #require(try shown.first)
         #expect(notification["summary"] == "credmgr: alice@example.com" && notification["application"] == "credmgr")
-        #expect(notification["body"]?.string == "The sign-in to \(DemoTenant.typeName) has ended.")
+        #expect(notification["body"]?.string == "The grant for \(DemoTenant.typeName) has expired.")
         #expect(notification["actions"] == ["login", "Sign in"])
         #expect(try home.run(["token"]).standardOutput.hasPrefix("ey"))
         try endSignIn()
@@ -72,7 +72,7 @@ struct NotificationTests {
         #expect(try shown.count == 1)
         let account = try home.json(["accounts", "--type", "Soon", "--json"]).array?.first?.object
         let end = try #require(account?["refresh_expires_at"]?.string)
-        #expect(try shown.first?["body"]?.string == "The sign-in to Soon ends on \(end.prefix(10)).")
+        #expect(try shown.first?["body"]?.string == "The grant for Soon expires on \(end.prefix(10)).")
         try home.run(["notify"], environment: bus)
         #expect(try shown.count == 1)
     }

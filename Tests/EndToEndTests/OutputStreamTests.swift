@@ -66,8 +66,8 @@ import Testing
             environment: home.environment.merging(["CREDMGR": Home.program]) { $1 }
         ).run()
         #expect(outcome.exitStatus == 1, "\(outcome.standardError)")
-        #expect(outcome.standardError.contains("cannot replace the file, which is mounted by itself, inner/token"))
-        #expect(outcome.standardError.contains("hint: mount its folder instead"), "\(outcome.standardError)")
+        #expect(outcome.standardError.contains("cannot replace the separately mounted file inner/token"))
+        #expect(outcome.standardError.contains("hint: mount the directory of the file"), "\(outcome.standardError)")
         // Nothing was written, and nothing is left beside it.
         #expect(outcome.standardOutput == "old\ntoken\n")
     }

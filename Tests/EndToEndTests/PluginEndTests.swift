@@ -68,9 +68,9 @@ import Testing
         #expect(confined?["needs"]?.object?["memory"] == .null)
         try home.write(#"{"unconfined_plugins": ["canned"]}"#, to: "config/credmgr/config.json")
         #expect(try home.json(["providers", "--json"]).array?.last?.object?["confined"] == false)
-        #expect(try home.run(["providers"]).standardError.contains("canned runs without walls"))
+        #expect(try home.run(["providers"]).standardError.contains("canned runs without a sandbox"))
         let report = try ChildProcess(Home.program, ["doctor"], environment: home.environment).run().standardOutput
-        #expect(report.contains("canned: version 1 in") && report.contains("runs without walls"))
+        #expect(report.contains("canned: version 1 in") && report.contains("runs without a sandbox"))
     }
 }
 

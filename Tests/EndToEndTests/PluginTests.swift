@@ -141,7 +141,7 @@ import Testing
         let listed = try home.json(["adapters", "--json"]).array?.compactMap(\.object) ?? []
         #expect(listed.map { $0["name"] } == ["azure-b2c", "oauth2", "oauth-example", "oauth2", "static-token"])
         #expect(listed.map { $0["status"] }.suffix(3) == ["available", "refused", "refused"])
-        #expect(listed.last?["reason"]?.string?.contains("others can write") == true)
+        #expect(listed.last?["reason"]?.string?.contains("other users can write") == true)
         let shown = try home.run(["adapters"])
         #expect(shown.standardError.contains("chmod go-w"))
         try home.run(["types", "add", "F", "--adapter", "static-token", "--client-id", "f"], exits: 2)

@@ -79,7 +79,7 @@ import Testing
         Refusal(
             "a consent that lacks", 400,
             #"{"error":"invalid_grant","suberror":"consent_required","error_codes":[65001]}"#, exits: 7,
-            says: "wants a person to sign in"),
+            says: "requires a new sign-in"),
     ]
 
     private func signedIn() throws -> (Home, ScriptedProvider) {

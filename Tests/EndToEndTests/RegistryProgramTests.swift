@@ -220,8 +220,8 @@ import Testing
             let words = ["setup", program, "--rule", "--type", DemoTenant.typeName, "--host"]
             let refused = try scene.home.run(words + [stranger.encrypted], environment: trusting, exits: 1)
             #expect(
-                refused.standardError.contains("was not let in")
-                    && refused.standardError.contains("what was written is taken back"), "\(program)")
+                refused.standardError.contains("the server rejected")
+                    && refused.standardError.contains("reverted the changes"), "\(program)")
         }
         #expect(try scene.home.run(["setup", "--list"]).standardOutput.isEmpty)
         #expect(scene.home.text(of: "config/credmgr/config.json") == configuration)

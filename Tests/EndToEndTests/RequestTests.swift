@@ -151,7 +151,7 @@ import Testing
             #"{"rules": [{"host": "localhost", "type": "\#(DemoTenant.typeName)"}]}"#,
             to: "config/credmgr/config.json")
         let told = try home.run(["request", "GET", service.base + "/end"], exits: 7).standardError
-        #expect(told.contains("is not for port \(host.drop { $0 != ":" }.dropFirst())"))
+        #expect(told.contains("does not match port \(host.drop { $0 != ":" }.dropFirst())"))
         try home.write(
             #"{"rules": [{"host": "\#(host)", "type": "\#(DemoTenant.typeName)"}]}"#,
             to: "config/credmgr/config.json")

@@ -75,6 +75,6 @@ import Testing
         ).standardError
         #expect(error.contains("GET \(base)/mcp: HTTP status 404"))
         let place = "\(base)/.well-known/oauth-protected-resource/mcp"
-        #expect(error.contains("resource metadata of \(place) is not there"))
+        #expect(error.contains("resource metadata of \(place) was not found"))
     }
 }

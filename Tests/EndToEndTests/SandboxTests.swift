@@ -143,7 +143,7 @@ struct SandboxTests {
         ).run()
         #expect(outcome.standardOutput.hasPrefix(token + "\n"), "\(outcome.standardError)")
         #expect(outcome.standardOutput.contains("note     cache: nothing is cached"), "\(outcome.standardOutput)")
-        #expect(outcome.standardOutput.contains("no runtime folder"))
+        #expect(outcome.standardOutput.contains("no runtime directory"))
     }
 
     @Test(.needs(.root))
@@ -203,6 +203,6 @@ struct SandboxTests {
                 "HOME": folder.path + "/home", "XDG_RUNTIME_DIR": folder.path + "/run",
             ]
         ).run()
-        #expect(outcome.standardOutput.contains("the kernel's quota of keys is used up"), "\(outcome)")
+        #expect(outcome.standardOutput.contains("the kernel's key quota is exceeded"), "\(outcome)")
     }
 }

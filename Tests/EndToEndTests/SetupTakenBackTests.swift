@@ -15,7 +15,7 @@ import Testing
         let file = "config/mimeapps.list", words = ["setup", "redirect-handler", "--scheme", "com.example.app"]
         try home.write(own, to: file)
         let done = try home.run(words)
-        #expect(done.standardError.contains("xdg-mime has taken it"), "\(done.standardError)")
+        #expect(done.standardError.contains("xdg-mime accepted the setup"), "\(done.standardError)")
         #expect(
             try home.run(["setup", "--list"]).standardOutput.contains(
                 "redirect-handler com.example.app\t\(home.path)/\(file)"))
@@ -26,7 +26,7 @@ import Testing
         try home.write(another, to: file)
         let refused = try home.run(words, exits: 2).standardError
         #expect(
-            refused.contains("line 6 has it otherwise") && refused.contains("hint: take that line out"),
+            refused.contains("line 6 has a different setting") && refused.contains("hint: remove that line"),
             "\(refused)")
         #expect(home.text(of: file) == another)
     }
@@ -37,7 +37,7 @@ import Testing
         try home.run(["setup", "timer", "--undo", "--dry-run"], environment: systemd.environment)
         try home.run(["setup", "timer", "--undo"], environment: systemd.environment)
         let nothing = try home.run(["setup", "timer", "--undo"], environment: systemd.environment)
-        #expect(nothing.standardError.contains("nothing of this was set up"))
+        #expect(nothing.standardError.contains("no changes of this setup were found"))
         #expect(
             systemd.calls == [
                 "--user enable --now credmgr-refresh.timer: there",
@@ -48,7 +48,7 @@ import Testing
     @Test func `a unit that cannot be started stays neither enabled nor there`() throws {
         let systemd = try StandIn(at: home, refuses: "enable")
         let failed = try home.run(["setup", "timer"], environment: systemd.environment, exits: 1)
-        #expect(failed.standardError.contains("systemctl has not taken it (exit status 1)"))
+        #expect(failed.standardError.contains("systemctl rejected the setup (exit status 1)"))
         #expect(systemd.calls.last == "--user disable --now credmgr-refresh.timer: there")
         #expect(home.text(of: StandIn.unit) == nil)
     }
@@ -67,7 +67,7 @@ import Testing
         try home.run(["setup", "timer"], environment: systemd.environment)
         let told = try home.run(["setup", "timer", "--undo"], environment: systemd.environment).standardError
         #expect(
-            told.contains("to have it taken back: systemctl --user disable --now credmgr-refresh.timer\n"),
+            told.contains("undo the changes of the call: systemctl --user disable --now credmgr-refresh.timer\n"),
             "\(told)")
         #expect(home.text(of: StandIn.unit) == nil)
     }

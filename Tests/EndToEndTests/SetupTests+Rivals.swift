@@ -68,14 +68,14 @@ extension `Setting other programs up` {
         let shown = try home.run(arguments(program) + ["--dry-run"]).standardOutput
         let lines = shown.split(separator: "\n").filter { $0.hasPrefix("    ") }.map { $0.dropFirst(4) }
         let file = try #require(Self.taken.first { $0.words == [program] }?.file)
-        let own = lines.filter { !$0.contains("\"rules\"") && !$0.contains("a link to") }.joined(separator: "\n")
+        let own = lines.filter { !$0.contains("\"rules\"") && !$0.contains("a symbolic") }.joined(separator: "\n")
         let text =
             program == "docker"
             ? "{\n  \"credHelpers\": {\n    \"pkg.example.com\": \"credmgr\"\n  }\n}\n" : own + "\n"
         try home.write(text, to: file)
         let before = try tree()
         let done = try home.run(arguments(program))
-        #expect(done.standardError.contains("\(file), line ") && done.standardError.contains("stays as it is"))
+        #expect(done.standardError.contains("\(file), line ") && done.standardError.contains("has this setting"))
         #expect(home.text(of: file) == text)
         try home.run(arguments(program) + ["--undo"])
         #expect(try tree() == before)
@@ -87,7 +87,7 @@ extension `Setting other programs up` {
         try FileManager.default.createSymbolicLink(
             atPath: folder + "/keyring", withDestinationPath: "/opt/pipx/keyring")
         let before = try tree()
-        #expect(try home.run(arguments("pip"), exits: 2).standardError.contains("move it away first"))
+        #expect(try home.run(arguments("pip"), exits: 2).standardError.contains("move the file away first"))
         #expect(try tree() == before)
     }
 }

@@ -34,7 +34,7 @@ import Testing
         #expect(home.text(of: ".gitconfig") == own && home.text(of: "config/credmgr/config.json") == nil)
 
         let done = try home.run(arguments + ["--rule"])
-        #expect(done.standardError.contains("git got a token with it"))
+        #expect(done.standardError.contains("git got a token with this setup"))
         var environment = home.environment
         environment["GIT_TERMINAL_PROMPT"] = "0"
         let filled = try ChildProcess("git", ["credential", "fill"], environment: environment)
@@ -48,7 +48,7 @@ import Testing
         try home.run(arguments + ["--rule", "--undo"])
         #expect(home.text(of: ".gitconfig") == own && home.text(of: "config/credmgr/config.json") == nil)
         #expect(
-            try home.run(arguments + ["--rule", "--undo"]).standardError.contains("nothing of this was set up"))
+            try home.run(arguments + ["--rule", "--undo"]).standardError.contains("no changes of this setup"))
     }
 
     @Test func `later additions of the user stay`() throws {
@@ -69,7 +69,7 @@ import Testing
             "setup", program, "--host", "pkg.example.com", "--type", Self.type, "--rule", "--no-verify",
         ]
         let done = try home.run(arguments)
-        #expect(done.standardError.contains("not proven by a call"))
+        #expect(done.standardError.contains("not verified by a call"))
         #expect(!done.standardOutput.contains(token))
         #expect(try home.run(["setup", "--list"]).standardOutput.contains(program))
         try home.run(arguments + ["--undo"])
@@ -266,8 +266,8 @@ import Testing
             try home.run(one)
             try home.run(two)
             let said = try home.run(one + ["--undo"]).standardError
-            #expect(program == "git" || said.contains("stays: it is for \(program) two.example.com, too"))
-            #expect(!said.contains("nothing of this"))
+            #expect(program == "git" || said.contains(": \(program) two.example.com also uses it"))
+            #expect(!said.contains("no changes of this setup"))
             #expect(try home.run(["setup", "--list"]).standardOutput.contains(program))
             try home.run(two + ["--undo"])
             let after = try tree()
@@ -283,13 +283,13 @@ import Testing
         environment["PATH"] = "\(home.path)/bin:\(environment["PATH"] ?? "")"
         let before = try tree(), arguments = arguments("git").filter { $0 != "--no-verify" }
         let failed = try home.run(arguments, environment: environment, exits: 1)
-        #expect(failed.standardError.contains("what was written is taken back") && failed.standardOutput.isEmpty)
+        #expect(failed.standardError.contains("reverted the changes") && failed.standardOutput.isEmpty)
         #expect(try tree() == before)
         // If the program has written meanwhile, its text stays, and --undo takes it out.
         let script = "#!/bin/sh\nprintf '# mine\\n' >>\"$HOME/.gitconfig\"\nexit 1\n"
         try home.write(script, to: "bin/git", mode: 0o700)
         let changed = try home.run(arguments, environment: environment, exits: 1)
-        #expect(changed.standardError.contains("--undo takes out what is ours"))
+        #expect(changed.standardError.contains("use --undo to remove its changes"))
         #expect(home.text(of: ".gitconfig")?.contains("helper = \"!") == true)
         try home.run(arguments + ["--undo"])
         #expect(home.text(of: ".gitconfig") == own + "\n# mine\n")
@@ -315,12 +315,12 @@ import Testing
         try home.run(["setup", "git", "--host", "git.example.com", "--rule", "--undo"])
         try home.write(text, to: definition)
         #expect(try tree() == before)
-        #expect(try home.run(["setup", "kubectl", "--undo"]).standardError.contains("nothing of this was set up"))
+        #expect(try home.run(["setup", "kubectl", "--undo"]).standardError.contains("no changes of this setup"))
         // Of two it has to be said which.
         try home.run(["types", "add", "Other", "--preset", "github", "--client-id", "c"])
         for type in [Self.type, "Other"] { try home.run(["setup", "kubectl", "--type", type, "--no-verify"]) }
         let asked = try home.run(["setup", "kubectl", "--undo"], exits: 2).standardError
-        #expect(asked.contains("--type is missing") && asked.contains("Other") && asked.contains(Self.type))
+        #expect(asked.contains("--type is required") && asked.contains("Other") && asked.contains(Self.type))
     }
 
     // MARK: Where
@@ -346,7 +346,7 @@ import Testing
     }
 
     @Test func `docker's note is for the link that is made, and the list is for programs, too`() throws {
-        #expect(try home.run(arguments("docker")).standardError.contains("must stand in PATH"))
+        #expect(try home.run(arguments("docker")).standardError.contains("must be in PATH"))
         var environment = home.environment
         environment["PATH"] = "\(home.path)/.local/bin:\(environment["PATH"] ?? "")"
         try home.run(arguments("docker") + ["--undo"], environment: environment)
@@ -354,7 +354,7 @@ import Testing
         try home.write("#!/bin/sh\n", to: "bin/docker-credential-credmgr", mode: 0o700)
         environment["PATH"] = "\(home.path)/bin:\(environment["PATH"] ?? "")"
         let said = try home.run(arguments("docker"), environment: environment).standardError
-        #expect(!said.contains("must stand in PATH"))
+        #expect(!said.contains("must be in PATH"))
 
         let rows = try JSONValue.parse(try home.run(["setup", "--list", "--json"]).standardOutput).array
         #expect(rows?.count == 1)

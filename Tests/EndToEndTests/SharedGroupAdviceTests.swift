@@ -105,7 +105,7 @@ import Testing
 
     @Test(arguments: [
         (DemoSwitches.Rotation.none, "did not replace the refresh token"),
-        (.keepsOld, "may still take the replaced refresh token"),
+        (.keepsOld, "may still accept the replaced refresh token"),
     ])
     func `It is said of an account that a new refresh token is no help`(
         rotation: DemoSwitches.Rotation, said: String
@@ -133,7 +133,7 @@ import Testing
             }
             _ = try hosts.share()
             let told = try hosts["one"].run(["groups", "expel", SharedHosts.group, "two"]).standardError
-            #expect(told.contains("takes a replaced refresh token, too") == says)
+            #expect(told.contains("also accepts a replaced refresh token") == says)
             #expect(told.contains("credmgr logout ") == says)
         }
     }
@@ -146,7 +146,7 @@ import Testing
             $0.failureStatus = 503
         }
         let told = try hosts["one"].run(["groups", "expel", SharedHosts.group, "two"], exits: 6).standardError
-        #expect(told.contains("still has its tokens") && !told.contains("replace"))
+        #expect(told.contains("still has the account's tokens") && !told.contains("replace"))
     }
 
     // MARK: Elsewhere
@@ -171,7 +171,7 @@ import Testing
         let solo = try hosts.tenant.signIn(DemoTenant.bob, at: one, type: "Solo")
         let told = try one.run(
             ["accounts", "export", one.path + "/sign-ins", "--passphrase-file", passphrase]).standardError
-        #expect(told.contains("1 sign-in is in") && told.contains("(\(id))") && !told.contains(solo))
+        #expect(told.contains("1 account is in") && told.contains("(\(id))") && !told.contains(solo))
         try one.run(SharedHosts.token("--force-refresh"))
     }
 }

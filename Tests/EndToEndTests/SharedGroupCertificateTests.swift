@@ -27,7 +27,7 @@ extension `What goes wrong in a group of several hosts` {
         // It is let in, and may do nothing: how many accounts there are now is not known.
         try come(one, as: "other", backend)
         let hint =
-            "hint: an administrator of the cluster gives its user the role of the group, by what this prints: "
+            "hint: have a cluster administrator grant the group's role with the commands that this prints: "
             + "credmgr groups share \(group) --print-etcd-setup --name other --prefix \(hosts.prefix)\n"
         let listed = try one.run(["groups"])
         #expect(listed.standardError.contains("warning: the accounts of group \(group) are left out: "))
@@ -45,7 +45,7 @@ extension `What goes wrong in a group of several hosts` {
         let closed = try one.run(["groups"]).standardError
         #expect(closed.contains("group \(group) is shown as this host has last seen it: "))
         #expect(
-            closed.contains("may not take the certificate \(nodes.certificate(of: "stranger").certificate)"),
+            closed.contains("may not accept the certificate \(nodes.certificate(of: "stranger").certificate)"),
             "\(closed)")
         #expect(try state() == (1, "unavailable"))
 
@@ -82,13 +82,13 @@ extension `What goes wrong in a group of several hosts` {
         // By the options and files alone.
         #expect(
             try told([], exits: 2).hasSuffix(
-                "error: --etcd is missing: it names the endpoints of the cluster\n" + "credmgr: " + help))
+                "error: --etcd is required: it names the endpoints of the cluster\n" + "credmgr: " + help))
         #expect(try told(ca, own.certificate, exits: 2).contains("there is no --key\ncredmgr: " + help))
         #expect(try told(ca, nil, own.key, exits: 2).contains("there is no --cert\ncredmgr: " + help))
         for (words, message) in [
-            ([home.path + "/gone", own.certificate, own.key], "no file \(home.path)/gone (--ca)"),
-            ([ca, home.path + "/gone", own.key], "no file \(home.path)/gone (--cert)"),
-            ([ca, own.certificate, home.path + "/gone"], "no file \(home.path)/gone (--key)"),
+            ([home.path + "/gone", own.certificate, own.key], "file not found: \(home.path)/gone (--ca)"),
+            ([ca, home.path + "/gone", own.key], "file not found: \(home.path)/gone (--cert)"),
+            ([ca, own.certificate, home.path + "/gone"], "file not found: \(home.path)/gone (--key)"),
             (
                 [home.path, own.certificate, own.key],
                 "the file of --ca cannot be read: \(home.path) is not a regular file"
@@ -102,35 +102,35 @@ extension `What goes wrong in a group of several hosts` {
             #expect(told == "credmgr: error: \(message)\ncredmgr: \(help)", "\(told)")
         }
         let asked = try told(ca, own.certificate, locked, exits: 2)
-        #expect(asked.contains("the key \(locked) (--key) has a passphrase"))
+        #expect(asked.contains("cannot use the key \(locked) (--key): it has a passphrase"))
         #expect(asked.hasSuffix(": openssl pkey -in \(locked) -out \(locked).plain\n"), "\(asked)")
 
         // By the connection.
         let pair = try told(ca, own.certificate, other.key, exits: 2)
         #expect(
-            pair.contains("the key \(other.key) cannot be used: ")
-                && pair.contains("that of the certificate \(own.certificate)"))
+            pair.contains("cannot use the key \(other.key): ")
+                && pair.contains("does not match the certificate \(own.certificate)"))
         for (authorities, shown) in [
             (nodes.wrongAuthorities, "the authorities in \(nodes.wrongAuthorities)"),
             (nil, "the system's authorities"),
         ] {
             let refused = try told(authorities, own.certificate, own.key, exits: 7)
-            #expect(refused.contains("does not hold by \(shown): "), "\(refused)")
-            #expect(refused.contains("hint: --ca of groups share and groups join names the authority"))
+            #expect(refused.contains("is not valid for \(shown): "), "\(refused)")
+            #expect(refused.contains("hint: set --ca of 'groups share' or 'groups join' to the authority"))
         }
         let named = try told(
             ca, own.certificate, own.key, at: url.replacingOccurrences(of: "127.0.0.1", with: "node.localhost"),
             exits: 7)
         #expect(
-            named.contains("is of other names: ")
-                && named.contains("hint: --etcd of groups share and groups join names"))
+            named.contains("has different names: ")
+                && named.contains("hint: use the names in the nodes' certificates for --etcd"))
         for _ in 0..<3 {
             // In what words the node closes the connection hangs on who is faster.
             let anonymous = try told(ca, exits: 6)
-            #expect(anonymous.contains("it may want a certificate of this host (--cert, --key)"), "\(anonymous)")
+            #expect(anonymous.contains("it may require a certificate of this host (--cert, --key)"), "\(anonymous)")
             let foreign = try told(ca, stranger.certificate, stranger.key, exits: 6)
             #expect(
-                foreign.contains("it may not take the certificate \(stranger.certificate) of this host"),
+                foreign.contains("it may not accept the certificate \(stranger.certificate) of this host"),
                 "\(foreign)")
             #expect(
                 foreign.hasSuffix(
@@ -138,7 +138,7 @@ extension `What goes wrong in a group of several hosts` {
                 ))
         }
         let plain = try told(at: url.replacingOccurrences(of: "https", with: "http"), exits: 6)
-        #expect(plain.contains("it may want \(url)"), "\(plain)")
+        #expect(plain.contains("it may require \(url)"), "\(plain)")
     }
 
     @Test func `A key with a passphrase that came later is not asked for`() throws {
@@ -153,8 +153,8 @@ extension `What goes wrong in a group of several hosts` {
         let file = one.path + "/" + Self.backendFile
         let text = String(decoding: try #require(one.files[Self.backendFile]), as: UTF8.self)
         for (key, message) in [
-            (locked, "the key \(locked) cannot be used: it has a passphrase, "),
-            ("/gone.key", "/gone.key cannot be read: "),
+            (locked, "cannot use the key \(locked): it is encrypted, "),
+            ("/gone.key", "cannot read /gone.key: "),
         ] {
             let changed = text.replacingOccurrences(
                 of: JSONValue.string(own.key).text(), with: JSONValue.string(key).text())

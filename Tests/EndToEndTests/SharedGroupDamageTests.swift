@@ -29,7 +29,7 @@ import Testing
         try three.run(SharedHosts.token("--account", bob))
         let before = hosts.tenant.provider.counters.refreshes
         let told = try one.run(["groups", "expel", SharedHosts.group, "two"], exits: 5).standardError
-        #expect(told.contains("two still has its tokens"))
+        #expect(told.contains("two still has the account's tokens"))
         #expect(told.contains("hint: credmgr doctor --fix; credmgr token --account \(alice)"))
         #expect(hosts.tenant.provider.counters.refreshes > before)
     }

@@ -110,7 +110,7 @@ import Testing
             provider.releaseTokenReplies()
             return try refresh.value()
         }
-        #expect(outcome.exitStatus == 0 && outcome.standardError.contains("are kept sealed on this host"))
+        #expect(outcome.exitStatus == 0 && outcome.standardError.contains("saved them encrypted on this host"))
         #expect(provider.secrets.contains(outcome.standardOutput.trimmingCharacters(in: .newlines)))
         silence(false)
         // The host that looks next puts it there, and no host sends the token that was replaced.

@@ -25,7 +25,7 @@ import Testing
         let asked = try two.json(["groups", "join", SharedHosts.group, "--json"] + hosts.cluster(as: "two"))
         let fingerprint = try #require(asked.object?["fingerprint"]?.string)
         let waiting = try two.run(SharedHosts.token(), exits: 5)
-        #expect(waiting.standardError.contains("waits to be admitted"))
+        #expect(waiting.standardError.contains("waits for approval"))
         try two.run(["groups", "hosts", SharedHosts.group], exits: 5)
         let wrong = String(fingerprint.reversed())
         try one.run(["groups", "admit", SharedHosts.group, "two", "--fingerprint", wrong], exits: 7)

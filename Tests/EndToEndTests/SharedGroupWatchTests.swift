@@ -64,7 +64,7 @@ import Testing
         try hosts["one"].run(["label", id, "first"])
         #expect(try watch.event() == "account.updated")
         nodes.pause(0)
-        try watch.waitForNote("are not seen for now")
+        try watch.waitForNote("cannot watch the other hosts")
         nodes.pause(0, false)
         try hosts["one"].run(["label", id, "second"])
         #expect(try watch.event() == "account.updated")

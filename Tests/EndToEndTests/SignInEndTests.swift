@@ -47,12 +47,12 @@ import Testing
             try home.run(["token", "--force-refresh"])
             try home.run(["refresh", "--all"])
             #expect(events() == step.events, "\(step)")
-            #expect(try home.run(["accounts"]).standardError.contains("the sign-in of ada") == (step.events > 0))
+            #expect(try home.run(["accounts"]).standardError.contains("the grant of ada") == (step.events > 0))
         }
         let told = try home.run(["accounts"]).standardError
-        #expect(told.contains("(Work) ends in 12 h: credmgr login --account "), "\(told)")
+        #expect(told.contains("(Work) expires in 12 h: credmgr login --account "), "\(told)")
         let checks = try home.json(["doctor", "--json"]).object?["checks"]?.array
-        #expect(checks?.contains { $0.object?["message"]?.string?.contains("ends in 12 h") == true } == true)
+        #expect(checks?.contains { $0.object?["message"]?.string?.contains("expires in 12 h") == true } == true)
     }
 
     @Test(
@@ -69,14 +69,14 @@ import Testing
         provider.change { $0.token = Self.reply(lasting: 2 * 86_400, 2) }
         try home.run(["token", "--force-refresh"])
         for _ in 0..<2 { try home.run(["notify"], environment: bus) }
-        #expect(shown().count == 1 && shown()[0].contains("The sign-in to Work ends on "), "\(shown())")
+        #expect(shown().count == 1 && shown()[0].contains("The grant for Work expires on "), "\(shown())")
     }
 
     @Test func `It is told by accounts and doctor, with the command that renews it`() throws {
         let provider = try signIn(lasting: 3 * 86_400 + 600)
         let said = try home.run(["accounts"]).standardError
         #expect(
-            said.contains("note: the sign-in of ada@example.test (Work) ends in 3 days: credmgr login --account "))
+            said.contains("note: the grant of ada@example.test (Work) expires in 3 days: credmgr login --account "))
         let checks = try home.json(["doctor", "--json"]).object?["checks"]?.array
         let finding = try #require(
             checks?.first { $0.object?["check"]?.string?.hasPrefix("account ") == true }?.object)

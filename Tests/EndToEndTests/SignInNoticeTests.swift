@@ -5,7 +5,7 @@ import Testing
 
 /// The messages of a sign-in, and their times.
 @Suite struct `What a sign-in says` {
-    private let kept = "the sign-in is kept in the encrypted file"
+    private let kept = "the grant is stored in the encrypted file"
 
     @Test func `The store is named once, when the sign-in is stored`() throws {
         let home = try Home(), tenant = try DemoTenant()
@@ -20,7 +20,7 @@ import Testing
             } else {
                 let done = try home.run(["login", "--complete", redirect]).standardError
                 #expect(done.components(separatedBy: kept).count == 2)
-                #expect(done.contains("is kept in the encrypted file: "))
+                #expect(done.contains("is stored in the encrypted file: "))
             }
         }
         // Somebody who asked for the file knows.

@@ -360,7 +360,7 @@ import Testing
             ["__exec", "x", "y", "token-1", "default", "T", "a", "exec", "--", "true"],
         ] {
             let outcome = try home.run(words, exits: 2)
-            #expect(outcome.standardError.contains("'__exec' is for credmgr itself"))
+            #expect(outcome.standardError.contains("'__exec' is reserved for credmgr"))
         }
     }
 }

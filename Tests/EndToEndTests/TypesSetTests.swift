@@ -39,11 +39,11 @@ import Testing
         (["scoep=x"], "unknown key 'scoep'"), (["--unset", "scoep"], "unknown key 'scoep'"),
         (["issuer=http://login.invalid"], "must be an https URL"),
         (["--unset", "client_id"], "'client_id' is missing"),
-        (["dpop_bound_access_tokens=yes"], "is true or false"), (["flow=fast"], "must be one of"),
+        (["dpop_bound_access_tokens=yes"], "must be true or false"), (["flow=fast"], "must be one of"),
         (["scope"], "KEY=VALUE"),
-        (["headers=x"], "takes JSON"), (["extra_parameters.x.y=z"], "extra_parameters.authorize.NAME"),
-        (["client_secret=hunter2"], "a secret is not given on the command line"), ([], "nothing to change"),
-        (["tenant=example"], "belongs to the adapter azure-b2c"),
+        (["headers=x"], "must be JSON"), (["extra_parameters.x.y=z"], "extra_parameters.authorize.NAME"),
+        (["client_secret=hunter2"], "a secret is not accepted on the command line"), ([], "a change is required"),
+        (["tenant=example"], "is only valid for the adapter azure-b2c"),
     ])
     func `Invalid input makes no change`(words: [String], message: String) throws {
         let home = try home(), before = home.text(of: "config/credmgr/types/Work.json")
@@ -87,6 +87,6 @@ import Testing
         let home = try home()
         let words = ["types", "add", "Work", "--issuer", "https://login.invalid", "--client-id", "a"]
         let said = try home.run(words + ["--scope", "openid", "--force"]).standardError
-        #expect(said.contains("had also headers, api_base, which the new one has not"))
+        #expect(said.contains("also had headers, api_base, which the new definition lacks"))
     }
 }

@@ -659,14 +659,14 @@ def another(scene):
         nodes.kill(node)
     nodes.token = "another"
     nodes.begin()
-    scene.expect("another cluster without users", beta, scene.refresh, [5], "another cluster answers there")
+    scene.expect("another cluster without users", beta, scene.refresh, [5], "it is another cluster")
     for host in scene.fleet.hosts:
         setup = host.must(["groups", "share", GROUP, "--print-etcd-setup", "--name", host.name]).output
         nodes.let_in(host.name, setup)
     nodes.demand_users()
     for host in scene.fleet.hosts:
-        scene.expect("another cluster", host, scene.refresh, [5], "another cluster answers there")
-    scene.expect("another cluster, and doctor", beta, ["doctor"], [1], "another cluster answers there")
+        scene.expect("another cluster", host, scene.refresh, [5], "it is another cluster")
+    scene.expect("another cluster, and doctor", beta, ["doctor"], [1], "it is another cluster")
     for node in range(nodes.count):
         nodes.kill(node)
     nodes.token = first

@@ -33,7 +33,7 @@ SECRET = re.compile(r"eyJ[A-Za-z0-9_-]{20,}")
 LABEL = "canary-"
 # What every token, label and record of a sign-in has in it.
 CANARIES = [PASSWORD, USER, LABEL, "eyJhbGciOi", "eyJraWQiOi", "refresh_token", "access_token"]
-STUCK = "nobody knows yet how that ended"
+STUCK = "the result is not known yet"
 
 
 def digest(token):

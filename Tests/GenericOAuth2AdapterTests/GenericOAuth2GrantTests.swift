@@ -348,7 +348,7 @@ import Testing
             let error = ask(status, reply)
             #expect(error?.code == .configuration)
             #expect(
-                error?.message.hasPrefix("the provider does not tell a client without a secret about tokens")
+                error?.message.hasPrefix("the provider does not support token introspection without a client secret")
                     == true)
             #expect(error?.hint?.hasSuffix("credmgr claims --access-token --type Tasks") == true)
         }

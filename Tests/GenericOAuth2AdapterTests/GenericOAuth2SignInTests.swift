@@ -432,7 +432,7 @@ struct GenericFixture {
             try fixture.adapter.begin(fixture.request(), in: fixture.world.context)
         }
         #expect(error?.code == .validationFailed)
-        #expect(error?.hint?.contains("the ID of your tenant") == true, "\(error?.hint ?? "")")
+        #expect(error?.hint?.contains("your tenant ID") == true, "\(error?.hint ?? "")")
     }
 
     @Test func `knows no policies`() throws {

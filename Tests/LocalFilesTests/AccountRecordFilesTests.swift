@@ -124,9 +124,9 @@ import Testing
         let path = folder + "/accounts/"
         let whole = try Data(contentsOf: URL(fileURLWithPath: path + Self.id(1)))
         for (name, bytes, reason) in [
-            (Self.id(2), whole, "it is that of account \(Self.id(1))"),
-            (Self.id(1), whole.dropLast(), "its end is cut"),
-            (Self.id(1), whole + [0], "its end is cut"),
+            (Self.id(2), whole, "it belongs to account \(Self.id(1))"),
+            (Self.id(1), whole.dropLast(), "it is truncated"),
+            (Self.id(1), whole + [0], "it is truncated"),
         ] {
             try Data(bytes).write(to: URL(fileURLWithPath: path + name))
             #expect(chmod(path + name, 0o600) == 0)

@@ -168,7 +168,7 @@ import Testing
             }
         }
         let bare = try #require(try error("error=access_denied"))
-        #expect(bare.code == .denied && bare.message.contains("has no issuer"))
+        #expect(bare.code == .denied && bare.message.contains("no issuer"))
         let proven = try #require(try error("error=access_denied&iss=https://good"))
         #expect(proven.code == .denied && !proven.message.contains("issuer"))
         #expect(try error("error=access_denied&iss=https://evil")?.code == .validationFailed)

@@ -120,7 +120,7 @@ extension JSONValue {
         let token = try minter.token(.es256, claims: spoiled(changes))
         let error = #expect(throws: CredentialError.self) { try minter.validate(token) }
         #expect(error?.code == .validationFailed)
-        #expect(error?.message.hasPrefix("the id token cannot be trusted: ") ?? false)
+        #expect(error?.message.hasPrefix("the ID token cannot be trusted: ") ?? false)
     }
 
     @Test(

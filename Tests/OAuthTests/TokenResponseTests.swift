@@ -173,11 +173,11 @@ import Testing
     }
 
     @Test(arguments: [
-        ("", "an empty body"), (" \n", "an empty body"), ("access_token=t&token_type=bearer", "form coding"),
-        ("hello", "something that is not JSON"), ("<html>", "a web page"), ("[]", "an array, not an object"),
+        ("", "an empty body"), (" \n", "an empty body"), ("access_token=t&token_type=bearer", "form encoding"),
+        ("hello", "invalid JSON"), ("<html>", "a web page"), ("[]", "an array, not an object"),
     ]) func `names the form of a response that is not JSON`(body: String, form: String) {
         let error = #expect(throws: CredentialError.self) { try sort(200, body) }
-        #expect(error?.message.contains("answered with \(form)") == true, "\(error?.message ?? "")")
+        #expect(error?.message.contains("returned \(form)") == true, "\(error?.message ?? "")")
     }
 
     @Test func `gives the time to wait as hint`() {

@@ -74,7 +74,7 @@ import Testing
         #expect(lchown(real + "/a", 65_534, 65_534) == 0)
         let refused = error { _ = try PrivateDirectory.create(["a"], below: real) }
         #expect(refused?.code == .inputOutput)
-        #expect(refused?.message == "\(real)/a is not a folder, or is another user's symbolic link")
+        #expect(refused?.message == "\(real)/a is not a directory, or is another user's symbolic link")
     }
 
     @Test(.needs(.root)) func `root makes nothing in a user's folder`() throws {
@@ -82,7 +82,7 @@ import Testing
         try FileManager.default.createDirectory(atPath: home, withIntermediateDirectories: true)
         #expect(chown(home, 65_534, 65_534) == 0)
         let refused = error { _ = try PrivateDirectory.create(["credmgr"], below: home + "/.local/share") }
-        #expect(refused?.message == "the folder \(home) belongs to another user (uid 65534)")
+        #expect(refused?.message == "the directory \(home) belongs to another user (uid 65534)")
         #expect(!FileManager.default.fileExists(atPath: home + "/.local"))
     }
 
@@ -98,7 +98,7 @@ import Testing
         _ = try PrivateDirectory.create(["a"], below: base)
         try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: base + "/a")
         let refused = error { _ = try PrivateDirectory.create(["a", "b"], below: base) }
-        #expect(refused?.message == "others can write in the folder \(base)/a")
+        #expect(refused?.message == "other users can write in the directory \(base)/a")
         #expect(refused?.hint == "chmod 700 '\(base)/a'")
     }
 
@@ -110,7 +110,7 @@ import Testing
         #expect(error { _ = try folder.read("file", limit: 10) }?.message.contains("uid 65534") == true)
         chown(base + "/a", 65534, 65534)
         let refused = error { _ = try PrivateDirectory.create(["a"], below: base) }
-        #expect(refused?.message == "the folder \(base)/a belongs to another user (uid 65534)")
+        #expect(refused?.message == "the directory \(base)/a belongs to another user (uid 65534)")
     }
 
     @Test(arguments: ["", ".", "..", "a/b", "../x", "a\0b", String(repeating: "x", count: 256)])

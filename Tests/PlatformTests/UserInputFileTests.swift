@@ -36,7 +36,7 @@ import Testing
         #expect(throws: CredentialError.self) { try UserInputFile.read(path, limit: 1) }
         chmod(path, 0o646)
         let refused = #expect(throws: CredentialError.self) { try UserInputFile.read(path, limit: 9) }
-        #expect(refused?.message == "others can write \(path)")
+        #expect(refused?.message == "other users can write \(path)")
         #expect(refused?.hint == "chmod go-w '\(path)'")
         mkfifo(temporary.path + "/fifo", 0o600)
         #expect(throws: CredentialError.self) { try UserInputFile.read(temporary.path + "/fifo", limit: 9) }

@@ -65,7 +65,7 @@ private let done =
     }
 
     @Test func `one that does not read its input and one that says nothing`() throws {
-        #expect(try begin(CannedPlugin(begin: ""))?.message.contains("without a reply") == true)
+        #expect(try begin(CannedPlugin(begin: ""))?.message.contains("without a response") == true)
         #expect(try begin(CannedPlugin(begin: nil))?.code == .malformedReply)
     }
 
@@ -233,7 +233,7 @@ private let done =
         plugin.needs["pages"] = ["https://q.example", .string(page)]
         try home.install(plugin)
         let error = #expect(throws: CredentialError.self) { try home.catalog().provider(named: "canned") }
-        #expect(error?.message.contains("'needs.pages' holds what is no origin") == true)
+        #expect(error?.message.contains("'needs.pages' must contain only origins") == true)
     }
 
     @Test(

@@ -342,7 +342,7 @@ import Testing
             }
             // It is not its interpreter that is missing.
             let manifest = home.providers + "/canned/manifest.json"
-            #expect(error?.hint == "take what leads there out of \"needs\" in \(manifest)", "\(path)")
+            #expect(error?.hint == "remove this path from \"needs\" in \(manifest)", "\(path)")
             #expect(error?.message.contains("credmgr keeps its own files there") == true)
         }
         let certificates = home.base + "/credmgr/certificates.pem"
@@ -356,7 +356,7 @@ import Testing
                 try #require(try home.catalog().provider(named: "canned")), launcher: launcher
             ).begin(.canned(), in: World().context)
         }
-        #expect(refused?.hint == "SSL_CERT_FILE names that place: keep the certificates elsewhere")
+        #expect(refused?.hint == "set SSL_CERT_FILE to certificates in another directory")
     }
 
     @Test func `without the program that confines it no plugin is run`() throws {

@@ -70,7 +70,7 @@ import Testing
         ("<dict><key>a</key><string>b<string>c</string></dict>", "<string> without its end tag"),
         ("<dict><key>a</key><string>b", "<string> without its end tag at line 1"),
         ("<dict><key>a<b></key><true/></dict>", "<key> without its end tag"),
-        ("<dict>\n<key>a</key><true/>\n<key>a</key><false/></dict>", "key 'a' given twice, again at line 3"),
+        ("<dict>\n<key>a</key><true/>\n<key>a</key><false/></dict>", "key 'a' is duplicated at line 3"),
         ("<dict><key>a</key><string>?p=x&nux=1</string></dict>", "'&amp;'"),
         ("<dict><key>a</key><string>&copy;</string></dict>", "not predefined"),
         ("<dict><key>a</key><string>&#0;</string></dict>", "not predefined"),

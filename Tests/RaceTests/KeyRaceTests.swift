@@ -16,7 +16,7 @@ import Testing
         try track.waitUntilStopped(login.processID)
         // Nobody knows yet what it names: its key stays, and that is said.
         let rekeyed = try track.run(rekey, exits: 6)
-        #expect(rekeyed.errors.contains("is opened by its key file already, and keeps the key before"))
+        #expect(rekeyed.errors.contains("is already opened by its key file, and keeps the old key"))
         login.send(SIGCONT)
         #expect(login.result().exitStatus == 0)
         try track.run(["token"])
@@ -39,7 +39,7 @@ import Testing
         let rekeyed = try track.run(rekey + ["--timeout", "1"], exits: 6)
         #expect(
             rekeyed.errors.contains(
-                "nothing has changed: the encrypted file of group race is opened by its key file"))
+                "the key has not changed: the encrypted file of group race is opened by its key file"))
         #expect(try Data(contentsOf: store) == before)
         // The worker stands still, and not who has called it.
         if let holder = Int32(

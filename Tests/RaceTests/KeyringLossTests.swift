@@ -27,7 +27,7 @@ import Testing
         track.provider.releaseTokenReplies()
         let printed = call.result()
         #expect(printed.exitStatus == 0, "\(printed.errors)")
-        #expect(printed.errors.contains("kept encrypted"))
+        #expect(printed.errors.contains("encrypted in the journal"))
         try track.run(["token"], exits: 5)
         switch loss {
         case .ends: try keyring.startService()
@@ -71,7 +71,7 @@ import Testing
         let track = try Track(keyring: keyring)
         let call = try keepToken(track)
         keyring.stopService()
-        try track.wait(for: "a warning") { call.errors.contains("the token is not refreshed") }
+        try track.wait(for: "a warning") { call.errors.contains("cannot refresh the token") }
         try keyring.startService()
         let result = withExtendedLifetime(track) { call.result() }
         #expect(result.exitStatus == 0, "\(result.errors)")

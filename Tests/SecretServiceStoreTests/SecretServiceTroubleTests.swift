@@ -221,7 +221,7 @@ struct UnrulySecretServiceTests {
             let store = service.store()
             let error = refusal { try store.write([1], for: .example("a"), label: "credmgr: x") }
             #expect(error?.code == .storeUnavailable)
-            #expect(error?.message.contains("does not give it back") == true)
+            #expect(error?.message.contains("does not return the secret") == true)
         }
     }
 

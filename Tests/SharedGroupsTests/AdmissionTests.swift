@@ -161,6 +161,6 @@ struct AdmissionTests {
         #expect(
             admitted.isAdmitted && admitted.groupFingerprint == right && admitted.fingerprint == first.fingerprint)
         let member = #expect(throws: CredentialError.self) { try join() }
-        #expect(member?.code == .usage && member?.message.contains("is shared already") == true)
+        #expect(member?.code == .usage && member?.message.contains("is already shared") == true)
     }
 }

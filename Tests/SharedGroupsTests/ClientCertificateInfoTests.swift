@@ -51,10 +51,10 @@ struct ClientCertificateInfoTests {
 
     @Test func `a connection that fails with a certificate that has ended, or does not count yet, says so`() {
         let ended = failure(1, after: certificate.to), early = failure(-1, after: certificate.from)
-        #expect(ended?.message == "the certificate host.pem of this host has ended on \(certificate.to.rfc3339)")
+        #expect(ended?.message == "the certificate host.pem of this host expired on \(certificate.to.rfc3339)")
         #expect(
             early?.message
-                == "the certificate host.pem of this host does not count before \(certificate.from.rfc3339)")
+                == "the certificate host.pem of this host is not valid before \(certificate.from.rfc3339)")
         for error in [ended, early] {
             #expect(error?.code == .denied && error?.hint != nil)
             // The copies of this host serve meanwhile.

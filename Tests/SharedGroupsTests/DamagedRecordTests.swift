@@ -77,7 +77,7 @@ struct DamagedRecordTests {
         #expect(told.count == keys.count)
         for key in keys {
             let finding = told.first {
-                $0.error?.message == "the record \(World.path)\(key) is no account of the group"
+                $0.error?.message == "the record \(World.path)\(key) is not an account of the group"
             }
             #expect(finding?.error?.hint?.hasSuffix(": etcdctl del \(World.path)\(key)") == true)
         }

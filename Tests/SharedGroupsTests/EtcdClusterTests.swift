@@ -51,8 +51,8 @@ private struct EmptyNode: GRPCClient {
 
 @Test(arguments: [
     (8, "etcdserver: mvcc: database space exceeded", "; etcdctl defrag --cluster; etcdctl alarm disarm"),
-    (7, "etcdserver: permission denied", "by what this prints: credmgr groups share fleet --print-etcd-setup"),
-    (16, "etcdserver: invalid auth token", "by what this prints: credmgr groups share fleet --print-etcd-setup"),
+    (7, "etcdserver: permission denied", "that this prints: credmgr groups share fleet --print-etcd-setup"),
+    (16, "etcdserver: invalid auth token", "that this prints: credmgr groups share fleet --print-etcd-setup"),
 ])
 func `a permanent refusal by a node is reported with the commands that help`(
     status: Int, text: String, advice: String

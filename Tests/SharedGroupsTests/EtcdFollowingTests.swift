@@ -177,7 +177,7 @@ private final class CountedNode: GRPCClient {
             defer { for node in silent { nodes.pause(node, false) } }
             let start = ContinuousClock.now
             let error = #expect(throws: CredentialError.self) { try stream.wait() }
-            #expect(error?.code == .temporary && error?.message.contains("cannot be followed") == true)
+            #expect(error?.code == .temporary && error?.message.contains("cannot watch the cluster") == true)
             #expect(ContinuousClock.now - start < .seconds(30), "\(ContinuousClock.now - start)")
             if silent == [1, 2] { for node in silent { nodes.pause(node, false) } }
             // It goes on at the other one, from where it was, once that has a leader.

@@ -63,7 +63,7 @@ struct ForeignKeyTests {
             for place in 0..<3 {
                 let error = scene.refusal(place)
                 #expect(error?.code == .storeUnavailable)
-                #expect(error?.message.contains("made by nobody whom this host knows") == true)
+                #expect(error?.message.contains("no known host of the group made its newest key") == true)
             }
             try scene.expel("spare")
             try scene.checkMended()
@@ -175,7 +175,7 @@ struct ForeignKeyTests {
         #expect(told?.code == .storeUnavailable)
         #expect(
             told?.hint?.hasPrefix(
-                "where the other hosts of the group go on, on one of them: credmgr groups expel default two; ")
+                "if other hosts use the group, on one of them: credmgr groups expel default two; ")
                 == true)
     }
 

@@ -249,7 +249,7 @@ import Testing
         let place = scene.link.keys(scene.account).intent
         put([1] + [UInt8](repeating: 0, count: 60), at: place, scene.world.cluster)
         let again = Program(context: context).run(["store", "rekey", "--key-file"])
-        #expect(again == 5 && console.notices.contains("warning: \(scene.account) is not sealed anew: "))
+        #expect(again == 5 && console.notices.contains("warning: cannot encrypt \(scene.account) with "))
     }
 
     @Test func `a refresh in a group of the first form writes the second, and raises the group first`() throws {

@@ -63,7 +63,7 @@ struct LeavingHostTests {
         let before = (one.files, scene.world.cluster.content.revision)
         let refused = #expect(throws: CredentialError.self) { try leave(one) }
         #expect(refused?.code == .temporary)
-        #expect(refused?.hint == "try again, once the cluster takes them: credmgr accounts --group default")
+        #expect(refused?.hint == "try again when the cluster accepts them: credmgr accounts --group default")
         #expect(one.files == before.0 && scene.world.cluster.content.revision == before.1)
         one.process().services.takeUpAnswers(in: World.group)
         #expect(try !leave(one).isLast)
@@ -106,7 +106,8 @@ struct LeavingHostTests {
             }
             #expect(refused?.code == .cancelled)
             #expect(
-                refused?.message.contains("\(scene.account) (the prompt was dismissed); the cluster has it") == true
+                refused?.message.contains(
+                    "\(scene.account) (the prompt was dismissed); the account is still in the cluster") == true
             )
             #expect(refused?.hint == "credmgr groups leave default --keep")
             #expect(scene.standing == standing)
@@ -136,7 +137,7 @@ struct LeavingHostTests {
         func refused(_ body: () throws -> Void) {
             let error = #expect(throws: CredentialError.self) { try body() }
             #expect(error?.code == .storeLocked && error?.hint == "credmgr groups leave default --keep")
-            #expect(error?.message == "this host has not quite left the shared group default")
+            #expect(error?.message == "this host has not finished leaving the shared group default")
         }
         refused {
             try process.services.signIn.withReservedSpace(in: World.group, of: .file) {

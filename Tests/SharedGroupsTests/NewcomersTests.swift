@@ -74,7 +74,7 @@ struct NewcomersTests {
         try one.ports.sharing.catchUp(World.group, unlessWithin: 0)
         for name in ["cluster.read", "cluster.commit"] { one.trace.fail(name, with: Self.silence) }
         let kept = try Self.keep(one)
-        #expect(kept.isNew && kept.warnings.first?.description.contains("the sign-in is kept") == true)
+        #expect(kept.isNew && kept.warnings.first?.description.contains("credmgr saved the sign-in") == true)
         #expect(Self.sets(scene).isEmpty)
         if signsInElsewhere { _ = try Self.keep(two) }
         let next = scene.run.hosts[0].process()

@@ -123,7 +123,8 @@ struct SharedRefreshTests {
         throws
     {
         let scene = try SharedScene(), two = scene.run.hosts[1]
-        var words = CredentialError(.signInRequired, "the provider no longer accepts the sign-in (token_inactive)")
+        var words = CredentialError(
+            .signInRequired, "the provider no longer accepts the refresh token (token_inactive)")
         words.keepsGrant = true
         let refused = SharedRefresh.Answer.refused(words), place = scene.link.keys(scene.account).set
         #expect(throws: CredentialError.self) { try scene.refresh(over: scene.process) { _ in refused } }

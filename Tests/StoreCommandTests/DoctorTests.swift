@@ -73,7 +73,7 @@ import Testing
         #expect(try scene.problems() == ["\(ids[0]) has no secrets in the encrypted file"])
         #expect(
             try scene.problems(["--fix", "--yes"]) == [
-                "user-\(ids[0])@example.com of account type Tasks has to sign in again: its secrets are gone"
+                "user-\(ids[0])@example.com of account type Tasks requires a new sign-in: its secrets are gone"
             ])
         #expect(try scene.accounts()[id: ids[0]]?.status == .needsLogin(reason: "its secrets are gone"))
     }
@@ -81,7 +81,7 @@ import Testing
     @Test func `an account with a type that is unusable now is not one that no type sees`() throws {
         let scene = try Scene()
         try scene.signIn(ids, in: scene.file)
-        let orphan = "no account type sees"
+        let orphan = "no account type uses"
         #expect(!(try scene.problems().contains { $0.contains(orphan) }))
         let definition = scene.folder.path + "/config/credmgr/types/Tasks.json"
         let text = try String(contentsOfFile: definition, encoding: .utf8)
@@ -101,8 +101,8 @@ import Testing
         try scene.change(ids[1]) { $0.sealed?.bytes[40] ^= 1 }
         #expect(
             try scene.problems() == [
-                "the secret of \(ids[1]) in the encrypted file is damaged: the token set of \(ids[1]) is damaged, or is that "
-                    + "of another account"
+                "the secret of \(ids[1]) in the encrypted file is damaged: the token set of \(ids[1]) is damaged, or "
+                    + "belongs to another account"
             ])
         #expect(try scene.holders(scene.file) == [ids[0]])
     }
@@ -124,11 +124,11 @@ import Testing
         // The index keeps its facts about it, so that no other account takes its place.
         #expect(
             try scene.problems(["--fix", "--yes"]) == [
-                "user-\(ids[1])@example.com of account type Tasks has to sign in again: its record was damaged"
+                "user-\(ids[1])@example.com of account type Tasks requires a new sign-in: its record was damaged"
             ])
         #expect(try scene.accounts().accounts.map(\.id).sorted() == ids)
         #expect(try scene.run(["token", "--type", "Tasks", "--account", ids[1]]).exitStatus == 4)
-        #expect(try scene.run(["doctor"]).standardOutput.contains("is damaged and was set aside"))
+        #expect(try scene.run(["doctor"]).standardOutput.contains("is damaged and was quarantined"))
     }
 
     /// Another person's token would be a wrong answer.
@@ -184,8 +184,8 @@ import Testing
         try scene.signIn(ids, in: scene.file)
         UsedTokenFiles(stateHome: scene.folder.path + "/.local/state").record(
             Secret("refresh-\(ids[0])"), until: nil)
-        let said = "the store is older than what this machine has seen"
-        #expect(try scene.problems() == ["the refresh token of \(ids[0]) is used up: \(said)"])
+        let said = "the store is older than this machine's records"
+        #expect(try scene.problems() == ["the refresh token of \(ids[0]) was already used: \(said)"])
         let refused = try scene.run(["token", "--type", "Tasks", "--account", ids[0]])
         #expect(refused.exitStatus == 4)
         #expect(refused.standardError.contains(said))
@@ -200,7 +200,7 @@ import Testing
         #expect(problems.first?.contains("file-store.key is missing") == true)
         let outcome = try scene.run(["doctor"])
         #expect(outcome.standardOutput.contains("restore the key file from a backup"))
-        #expect(!outcome.standardOutput.contains("secrets where they should be"))
+        #expect(!outcome.standardOutput.contains("all secrets in the correct store"))
         #expect(!outcome.standardOutput.contains("store unlock"))
     }
 
@@ -213,7 +213,8 @@ import Testing
         #expect(added.exitStatus == 0)
         let outcome = try scene.run(["doctor"])
         #expect(outcome.exitStatus == 0)
-        #expect(outcome.standardOutput.contains("note     endpoints: no provider was asked"))
+        #expect(
+            outcome.standardOutput.contains("note     endpoints: the providers and their clocks were not checked"))
     }
 
     @Test func `a store that is not there has no words on its protection`() throws {
@@ -241,14 +242,14 @@ import Testing
             #expect(utimes(path, [timeval(tv_sec: 1, tv_usec: 0), timeval(tv_sec: 1, tv_usec: 0)]) == 0)
         }
         let found = try scene.problems()
-        #expect(found.contains { $0.contains("others can open \(store)") })
+        #expect(found.contains { $0.contains("other users can open \(store)") })
         #expect(found.contains { $0.contains(stale) } && found.contains { $0.contains(room) })
         #expect(!found.contains { $0.contains(used) })
         #expect(try scene.problems(["--fix", "--yes"]).isEmpty)
         #expect([stale, room, used].map { FileManager.default.fileExists(atPath: $0) } == [false, false, true])
         #expect(try scene.holders(scene.file) == ids)
         #expect(symlink("/etc/passwd", scene.groupFolder + "/link") == 0)
-        #expect(try scene.problems(["--fix", "--yes"]).first?.contains("is a link") == true)
+        #expect(try scene.problems(["--fix", "--yes"]).first?.contains("is a symbolic link") == true)
     }
 
     @Test func `a repair without a person needs to be agreed to`() throws {
@@ -277,8 +278,8 @@ import Testing
         try scene.define(clientID: "other")
         #expect(
             try scene.problems() == [
-                "user-\(ids[0])@example.com of account type Tasks: no account type sees it any more: it is of the "
-                    + "client c, and the type names other"
+                "user-\(ids[0])@example.com of account type Tasks: no account type uses the account: the "
+                    + "account has client ID c, and the account type has other"
             ])
         try scene.define(clientID: "c")
         #expect(try scene.problems().isEmpty)
@@ -298,7 +299,7 @@ import Testing
         let lock = try #require(try locks.tryLock(ids[0], in: scene.group))
         #expect(try scene.problems().isEmpty)
         let shown = try scene.run(["doctor"]).standardOutput
-        #expect(shown.contains("note     lock of \(ids[0]): process \(getpid()) has held it for "))
+        #expect(shown.contains("note     lock of \(ids[0]): process \(getpid()) has held the lock for "))
         let refused = try scene.run(["logout", "--account", ids[0], "--timeout", "1"])
         #expect(refused.exitStatus == 6)
         #expect(refused.standardError.contains("process \(getpid()) has held the lock of account \(ids[0]) for "))
@@ -316,7 +317,7 @@ import Testing
         let holder = try StoppedProcess(
             "/usr/bin/flock", ["--no-fork", lock, "/bin/sh", "-c", #"echo $$ > "$1"; kill -STOP $$"#, "sh", lock])
         let id = holder.id
-        let problem = "process \(id), which is stopped, has held it for "
+        let problem = "process \(id), which is stopped, has held the lock for "
         #expect(try scene.problems().count == 1)
         #expect(try scene.problems().first?.hasPrefix(problem) == true)
         let shown = try scene.run(["doctor"])
@@ -339,7 +340,7 @@ import Testing
         let scene = try Scene(), address = "unix:path=/nonexistent/bus"
         let outcome = try scene.run(["doctor"], ["DBUS_SESSION_BUS_ADDRESS": address])
         #expect(outcome.exitStatus == 0)
-        let named = "note     bus: DBUS_SESSION_BUS_ADDRESS names \(address), and was not reached: "
+        let named = "note     bus: DBUS_SESSION_BUS_ADDRESS names \(address), but the bus is unreachable: "
         #expect(outcome.standardOutput.contains(named), "\(outcome.standardOutput)")
         #expect(outcome.standardOutput.contains("unset DBUS_SESSION_BUS_ADDRESS"))
         // An account in the keyring makes it a problem.
@@ -352,8 +353,10 @@ import Testing
         let scene = try Scene()
         let outcome = try scene.run(["doctor"])
         #expect(outcome.exitStatus == 0)
-        #expect(outcome.standardOutput.contains("note     memory: you may read the program, so another process"))
-        #expect(outcome.standardOutput.contains("let root own it, with mode 0711: scripts/setup install"))
+        #expect(
+            outcome.standardOutput.contains("note     memory: you can read the program, so your other processes"))
+        #expect(
+            outcome.standardOutput.contains("install the program as root with mode 0711: scripts/setup install"))
     }
 
     @Test(
@@ -384,7 +387,7 @@ import Testing
         let listed = try scene.run(["accounts", "--json"])
         #expect(listed.exitStatus == 0)
         #expect(ids.allSatisfy(listed.standardOutput.contains))
-        #expect(listed.standardError.contains("this command goes without the file"))
+        #expect(listed.standardError.contains("this command ignores the file"))
         for words in [["help"], ["presets"], ["groups"], ["types"]] {
             #expect(try scene.run(words).exitStatus == 0, "\(words)")
         }

@@ -22,7 +22,7 @@ import Testing
                 && refused.standardError.contains("credmgr doctor --fix"))
         #expect(
             try scene.problems(["--fix", "--yes"]) == [
-                "user-\(ids[1])@example.com of account type Tasks has to sign in again: its record was damaged"
+                "user-\(ids[1])@example.com of account type Tasks requires a new sign-in: its record was damaged"
             ])
         #expect(try scene.holders(scene.file) == [ids[0]])
         #expect(try scene.run(["token", "--type", "Tasks", "--account", ids[1]]).exitStatus == 4)

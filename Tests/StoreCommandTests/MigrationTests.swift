@@ -191,7 +191,7 @@ struct MigrationTests {
             try scene.signIn([id], in: file)
             try service.write(try Scene.tokenSet(id, in: .secretService).encoded(), for: scene.item(id), label: "x")
             try scene.change(id) { $0.account.staleKeyringCopy = .secretService }
-            #expect(try scene.problems().first?.contains("does not count") == true)
+            #expect(try scene.problems().first?.contains("an unused copy") == true)
             #expect(try scene.run(["logout", "--account", id]).exitStatus == 0)
             #expect(try scene.holders(file).isEmpty)
             #expect(try scene.holders(service).isEmpty)

@@ -63,7 +63,7 @@ package final class MemoryConsole: Console {
     }
 
     package func ask(_ prompt: LocalizedMessage, isSecret: Bool) throws(CredentialError) -> Secret {
-        if endsAfterAnswers, answersLeft == 0 { throw CredentialError(.cancelled, "nothing was entered") }
+        if endsAfterAnswers, answersLeft == 0 { throw CredentialError(.cancelled, "the input is empty") }
         guard let answer = answer() else { throw unexpected("the question '\(prompt)'") }
         return Secret(answer)
     }

@@ -74,16 +74,16 @@ extension B2CAuthority {
             return
         }
         if let tenant = type.tenant, tenant.lowercased() != self.tenant.lowercased() {
-            throw Self.fault("tenant", "is another than that of the authority", of: type)
+            throw Self.fault("tenant", "differs from the tenant of the authority", of: type)
         }
         for endpoint in [AccountType.Endpoint.authorization, .token] {
             guard let text = type.endpoints[endpoint] else { continue }
             let other = try Self.read(text, at: endpoint.rawValue, of: type)
             guard other.isSameTenant(as: self) else {
-                throw Self.fault(endpoint.rawValue, "is of another host or tenant than the authority", of: type)
+                throw Self.fault(endpoint.rawValue, "has a different host or tenant than the authority", of: type)
             }
             if let policy, let otherPolicy = other.policy, policy != otherPolicy {
-                throw Self.fault(endpoint.rawValue, "names another policy than the authority", of: type)
+                throw Self.fault(endpoint.rawValue, "names a different policy than the authority", of: type)
             }
         }
     }
@@ -103,7 +103,7 @@ extension B2CAuthority {
             throw fault(key, error.message, of: type)
         }
         if !authority.otherQuery.isEmpty {
-            throw fault(key, "has a query besides 'p': use 'extra_parameters'", of: type)
+            throw fault(key, "has a query other than 'p': use 'extra_parameters'", of: type)
         }
         return authority
     }
@@ -121,7 +121,7 @@ extension B2CAuthority {
             let base = URI("https://\(label).b2clogin.com")
         else {
             throw CredentialError(
-                .configuration, "key 'tenant' of account type '\(type.name)' does not tell the host",
+                .configuration, "key 'tenant' of account type '\(type.name)' does not identify the host",
                 hint: "add 'authority': \"https://HOST/\(UntrustedText.shown(tenant, limit: 80))\"")
         }
         return B2CAuthority(base: base, tenant: lowered == label ? label + suffix : tenant)

@@ -48,7 +48,7 @@ package struct B2CAuthority: Sendable, Hashable {
     package init(_ text: String) throws(Problem) {
         guard let address = URI(text) else { throw Problem("is not an absolute URL") }
         guard address.isWeb, address.isSecure else {
-            throw Problem("must be an https URL: http is only allowed for the loopback")
+            throw Problem("must be an https URL: http is only allowed for localhost")
         }
         guard address.fragment == nil else { throw Problem("must not have a fragment") }
         var components = address.pathComponents[...]
@@ -59,12 +59,12 @@ package struct B2CAuthority: Sendable, Hashable {
         self.tenant = tenant
         var pathPolicy: B2CPolicy?
         if let name = components.first, !Self.endingWords.contains(name.lowercased()) {
-            guard let policy = B2CPolicy(name) else { throw Problem("has a path that is none of B2C") }
+            guard let policy = B2CPolicy(name) else { throw Problem("has a path that B2C does not support") }
             pathPolicy = policy
             components = components.dropFirst()
         }
         let ending = components.map { $0.lowercased() }
-        guard Self.isEnding(ending) else { throw Problem("has a path that is none of B2C") }
+        guard Self.isEnding(ending) else { throw Problem("has a path that B2C does not support") }
         isLegacy = ending.first == "oauth2" && ending.count == 2 && ending.last != "v2.0"
         let (queryPolicy, others) = try Self.split(address.query)
         if let pathPolicy, let queryPolicy, pathPolicy != queryPolicy {
@@ -182,7 +182,7 @@ package struct B2CAuthority: Sendable, Hashable {
                 continue
             }
             guard parts.count == 2, let named = B2CPolicy(String(parts[1])) else {
-                throw Problem("has no name of a policy as 'p'")
+                throw Problem("has no valid policy name as 'p'")
             }
             if let policy, policy != named { throw Problem("names two policies as 'p'") }
             policy = named

@@ -38,7 +38,7 @@ package struct B2CPolicy: Sendable, Hashable, CustomStringConvertible {
         guard let name = name ?? type.defaultPolicy ?? authority.policy?.written ?? onlyAlias(of: type) else {
             throw CredentialError(
                 .configuration, "account type '\(type.name)' names no policy to use by default",
-                hint: "--policy names one, 'default_policy' in the definition for good")
+                hint: "use --policy, or set 'default_policy' in the account type")
         }
         if let written = type.policies[name], let policy = B2CPolicy(written) { return policy }
         guard let policy = B2CPolicy(name) else { throw unknown(name, of: type) }

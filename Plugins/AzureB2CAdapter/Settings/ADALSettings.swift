@@ -17,11 +17,11 @@ struct ADALSettings {
     static var ignored: [(key: String, reason: LocalizedMessage)] {
         [
             ("fullScreen", "the layout of the app's web view; sign-in uses the browser"),
-            ("userId", "the user to offer first is given by --login-hint"),
-            ("correlationId", "each request gets one of its own; CREDMGR_CORRELATION_ID gives another"),
-            ("policyName", "the sample's plist never had it; policies have keys of their own"),
-            ("policyID", "the sample's plist never had it; policies have keys of their own"),
-            ("resourceString", "legacy: B2C takes scopes, not resources"),
+            ("userId", "--login-hint sets the suggested user"),
+            ("correlationId", "each request gets a new ID; CREDMGR_CORRELATION_ID sets a different ID"),
+            ("policyName", "not in the sample's plist; policies have separate keys"),
+            ("policyID", "not in the sample's plist; policies have separate keys"),
+            ("resourceString", "legacy: B2C accepts scopes, not resources"),
         ]
     }
 
@@ -80,14 +80,14 @@ struct ADALSettings {
         guard let authority = draft.authority("authority", isRequired: true) else { return }
         let written = draft.type.defaultPolicy.flatMap { draft.type.policies[$0] }
         guard let policy = written.flatMap(B2CPolicy.init) ?? authority.policy else {
-            return draft.refuse("authority", "comes without any policy, such as emailSignInPolicyId")
+            return draft.refuse("authority", "requires a policy, such as emailSignInPolicyId")
         }
         if draft.type.defaultPolicy == nil { draft.type.defaultPolicy = policy.written }
         let inQuery = authority.policy == nil ? authority.with(form: .query) : authority
         let host = draft.setAuthority(inQuery, defaultPolicy: policy, fix: options.fix)
         let isMoved = draft.type.authority?.contains(authority.base.host) == false
         if authority.isLegacy {
-            draft.change("authority", "into the v2.0 endpoints of the same tenant: it is of a legacy form\(host)")
+            draft.change("authority", "into the v2.0 endpoints of the same tenant: the URL form is legacy\(host)")
         } else if authority.isCollapsed {
             draft.change("authority", "into authority and tenant, '//' in its path collapsed\(host)")
         } else if !authority.otherQuery.isEmpty {
@@ -110,7 +110,7 @@ struct ADALSettings {
         if draft.settings["additionalScopes"] != nil, draft.fate(of: "additionalScopes") == nil {
             additional.isEmpty
                 ? draft.ignore("additionalScopes", "empty")
-                : draft.use("additionalScopes", "as additional_scope, asked for at the sign-in's page only")
+                : draft.use("additionalScopes", "as additional_scope, requested only on the sign-in page")
             draft.type.additionalScope = additional
         }
         if draft.fate(of: "scopes") == .refused { return }
@@ -129,6 +129,6 @@ struct ADALSettings {
         guard digits.allSatisfy(\.isNumber), let port = UInt16(digits) else { return nil }
         let host = address.host.contains(":") ? "[\(address.host)]" : address.host
         let fixed = "\(address.scheme)://\(host):\(port)\(address.path[..<colon])"
-        return (fixed, "its port stands after its path")
+        return (fixed, "the port is after the path")
     }
 }

@@ -12,7 +12,7 @@ extension ImportedDefinition {
     ) throws(CredentialError) -> String {
         guard let chosen = wished ?? found else {
             throw CredentialError(
-                .usage, "\(place) does not name the account type", hint: "--name gives it a name")
+                .usage, "\(place) does not name the account type", hint: "set the name with --name")
         }
         do throws(CredentialError) {
             return try Identifier.checked(chosen, kind: .accountType)
@@ -31,7 +31,7 @@ extension ImportedDefinition {
         // The forms ask for a token for the client itself: its id is a scope too.
         if let problem = DefinitionValidation.clientID(clientID)
             ?? DefinitionValidation.scopeToken(clientID).map({ _ in
-                "has characters that a client id which is a scope too must not have"
+                "has characters that are not valid in a client ID used as a scope"
             })
         {
             return refuse(key, problem)
@@ -46,7 +46,7 @@ extension ImportedDefinition {
         guard settings[key] != nil else { return }
         if let secret = text(key) {
             type.clientSecret = .literal(Secret(secret))
-            use(key, "as client_secret, kept in the definition, whose file only you can read")
+            use(key, "as client_secret, saved in the definition; only you can read its file")
         } else if fate(of: key) == nil {
             ignore(key, "empty: a public client, no secret is sent")
         }
@@ -56,20 +56,20 @@ extension ImportedDefinition {
     mutating func readRedirectURI(_ key: String) {
         guard settings[key] != nil else { return }
         guard let text = text(key, DefinitionValidation.redirectURI), let address = URI(text) else {
-            if fate(of: key) == nil { ignore(key, "empty: the loopback redirect is used") }
+            if fate(of: key) == nil { ignore(key, "empty: login redirects to localhost") }
             return
         }
         type.redirectURI = text
         if address.scheme == "urn" {
             use(
                 key,
-                "as redirect_uri; no browser can open it: where http://localhost is registered as well login takes that,"
-                    + " else it asks for the redirected URL")
+                "as redirect_uri; no browser can open it: login uses http://localhost if it is registered, and "
+                    + "otherwise prompts for the redirect URL")
         } else if address.isLoopback, address.path.hasSuffix("/auth/openid/return") {
             use(
                 key,
-                "as redirect_uri; it is that of the sample's web application, whose registration wants a secret:"
-                    + " if B2C refuses the sign-in, register a native client")
+                "as redirect_uri; it belongs to the sample's web application, which requires a secret: if B2C "
+                    + "refuses the sign-in, register a native client")
         } else {
             use(key, "as redirect_uri")
         }
@@ -89,7 +89,7 @@ extension ImportedDefinition {
         guard let base = self.text(key, DefinitionValidation.webAddress) else { return }
         type.apiBase = base
         if let slip {
-            use(key, "as api_base, but \(slip.problem): \(slip.fixed) is probably meant, --fix takes it")
+            use(key, "as api_base, but \(slip.problem): expected \(slip.fixed), --fix sets this URL")
         } else {
             use(key, "as api_base")
         }
@@ -106,12 +106,12 @@ extension ImportedDefinition {
         if let own = authority.ownHost {
             let left = authority.base.host
             if let own = B2CAuthority.base(own), fix {
-                remark = "; B2C does not answer at \(left) any more: \(own.host) is taken"
+                remark = "; B2C no longer responds at \(left): \(own.host) is used instead"
                 authority = authority.at(own)
             } else if own.isEmpty {
-                remark = "; B2C does not answer at \(left) any more: its host is TENANT.b2clogin.com now"
+                remark = "; B2C no longer responds at \(left): its new host is TENANT.b2clogin.com"
             } else {
-                remark = "; B2C does not answer at \(left) any more: its host is \(own) now, --fix takes it"
+                remark = "; B2C no longer responds at \(left): its new host is \(own), --fix sets this host"
             }
         }
         type.authority = authority.address(policy: defaultPolicy).description
@@ -130,8 +130,8 @@ extension ImportedDefinition {
             type.scope.append("offline_access")
             change(
                 key,
-                "into scope \"\(type.scope.joined(separator: " "))\": offline_access added, without it"
-                    + " nothing can be refreshed (--exact leaves it out)")
+                "into scope \"\(type.scope.joined(separator: " "))\": offline_access added, which refresh requires "
+                    + "(--exact omits it)")
         } else {
             use(key, "as scope \"\(type.scope.joined(separator: " "))\"")
         }

@@ -31,7 +31,7 @@ struct NXOAuth2Settings {
         readContentType()
         draft.readAPI("taskAPI", mend: { _ in nil }, fix: false)
         if draft.settings["kIDMOAuth2SuccessPagePrefix"] != nil {
-            draft.ignore("kIDMOAuth2SuccessPagePrefix", "the sample never read it")
+            draft.ignore("kIDMOAuth2SuccessPagePrefix", "not used by the sample")
         }
         // The scopes stand in the sample's code, not in its settings.
         draft.setScope(["openid", draft.type.clientID], exact: options.exact, key: "(scope)")
@@ -47,7 +47,7 @@ struct NXOAuth2Settings {
         if identifier == chosen {
             draft.use("accountIdentifier", "as the name of the account type")
         } else {
-            draft.change("accountIdentifier", "into \(chosen), the name asked for")
+            draft.change("accountIdentifier", "into \(chosen), the requested name")
         }
     }
 
@@ -76,9 +76,9 @@ struct NXOAuth2Settings {
         readTokenURL(authority, policy)
         if let login = draft.authority("loginURL") {
             if login.isSameTenant(as: authority) {
-                draft.ignore("loginURL", "of the same host and tenant as authURL, otherwise without use here")
+                draft.ignore("loginURL", "same host and tenant as authURL; not used otherwise")
             } else {
-                draft.refuse("loginURL", "is of another host or tenant than authURL")
+                draft.refuse("loginURL", "has a different host or tenant than authURL")
             }
         }
     }
@@ -86,15 +86,15 @@ struct NXOAuth2Settings {
     private mutating func readTokenURL(_ authority: B2CAuthority, _ policy: B2CPolicy) {
         guard let token = draft.authority("tokenURL") else {
             if draft.settings["tokenURL"] == nil {
-                draft.change("tokenURL", "into what authURL gives: it is missing")
+                draft.change("tokenURL", "into the value from authURL: tokenURL is missing")
             }
             return
         }
         if !token.isSameTenant(as: authority) {
-            draft.refuse("tokenURL", "is of another host or tenant than authURL")
+            draft.refuse("tokenURL", "has a different host or tenant than authURL")
         } else if let tokenPolicy = token.policy, tokenPolicy != policy {
             draft.refuse(
-                "tokenURL", "names policy \(tokenPolicy) where authURL names \(policy): B2C would refuse each code")
+                "tokenURL", "names policy \(tokenPolicy), but authURL names \(policy): B2C would refuse each code")
         } else {
             draft.use(
                 "tokenURL",
@@ -130,7 +130,7 @@ struct NXOAuth2Settings {
         }
         let name = Self.withoutTeamPrefix(keychain)
         guard let group = try? KeychainGroup(name) else {
-            return draft.refuse("keychain", "is not a name for a keychain group")
+            return draft.refuse("keychain", "is not a valid keychain group name")
         }
         draft.type.keychainGroup = group
         if name == keychain {

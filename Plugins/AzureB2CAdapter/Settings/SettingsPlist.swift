@@ -27,7 +27,7 @@ package enum SettingsPlist {
         _ bytes: [UInt8], _ name: String?, _ options: Options, _ place: String
     ) throws(CredentialError) -> (type: AccountType, report: [ImportLine]) {
         guard let settings = try PropertyList.parse(bytes, place: place).dictionary else {
-            throw CredentialError(.configuration, "\(place) must hold a dictionary of settings")
+            throw CredentialError(.configuration, "\(place) must contain a dictionary of settings")
         }
         switch (settings["authURL"] != nil, settings["authority"] != nil) {
         case (true, false):
@@ -38,12 +38,12 @@ package enum SettingsPlist {
             return try form.read(name: name, place: place)
         case (true, true):
             throw CredentialError(
-                .configuration, "\(place) has both 'authURL' and 'authority', so its form is not known",
-                hint: "keep one of the two")
+                .configuration, "\(place) has both 'authURL' and 'authority': only one is allowed",
+                hint: "remove 'authURL' or 'authority'")
         case (false, false):
             throw CredentialError(
-                .configuration, "\(place) has neither 'authURL' nor 'authority': no settings of a known form",
-                hint: "docs/import.md lists the forms")
+                .configuration, "\(place) has neither 'authURL' nor 'authority': the format is not supported",
+                hint: "read the supported formats in docs/import.md")
         }
     }
 
@@ -59,7 +59,7 @@ package enum SettingsPlist {
         let type = try read(bytes, name, options, place).type
         if !isPrivate, type.clientSecret != nil {
             throw CredentialError(
-                .configuration, "key clientSecret holds a secret that others may read in \(place)",
+                .configuration, "other users can read the secret in key clientSecret of \(place)",
                 hint: "chmod 600 \(ShellQuoting.word(place))")
         }
         return type

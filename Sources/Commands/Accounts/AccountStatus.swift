@@ -74,7 +74,7 @@ struct AccountStatus {
         case .success(let found): known = found
         case .failure(let error): return error
         }
-        guard let known else { return signIn("account \(account.id) has no sign-in any more") }
+        guard let known else { return signIn("account \(account.id) no longer has a grant") }
         for policy in known.grants.keys.sorted() {
             let grants = known.allGrants.filter { $0.policy == policy }.map(\.grant)
             guard grants.allSatisfy({ $0.lostReason != nil }), let reason = known.grants[policy]?.lostReason else {
@@ -142,7 +142,7 @@ struct AccountStatus {
             })
         facts.add("token", account.expiresAt.map(time))
         if account.refreshExpiresAt == nil, newest?.grant.isRefreshable == true {
-            facts.add("sign-in", "it renews itself" as LocalizedMessage)
+            facts.add("sign-in", "renewed automatically" as LocalizedMessage)
         }
         facts.add("sign-in ends", (account.endsWithToken ? account.expiresAt : account.refreshExpiresAt).map(time))
         facts.add("store", account.store.rawValue)

@@ -6,13 +6,13 @@ struct AccountsCommand: Command {
     static let spec = CommandSpec(
         ["accounts"], aliases: [["accounts", "list"], ["accounts", "ls"]], "list the accounts that are signed in",
         details: """
-            Lists the accounts of the group, or of all groups when none is named, with their status, their default \
-            and the store that keeps their secrets. It works while the keyring is locked. A terminal shows the group and \
-            the store only if they differ, and of each ID the beginning that stands for it.
+            Lists the accounts of the group, or of all groups if you name no group, with their status, their \
+            default and the store of their secrets. It works while the keyring is locked. A terminal shows the \
+            group and the store only if they differ, and only the beginning of each ID.
             """,
         options: [SharedOption.type, wide, SharedOption.json])
 
-    private static let wide = Option.flag("wide", "show every column and whole IDs on a terminal, too")
+    private static let wide = Option.flag("wide", "show every column and full IDs, also on a terminal")
 
     static let configurationUse = ConfigurationUse.advisory
 

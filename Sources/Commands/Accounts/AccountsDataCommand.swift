@@ -6,17 +6,18 @@ import StrictJSON
 /// `credmgr accounts data`: what programs keep of their own beside an account.
 struct AccountsDataCommand: Command {
     static let spec = CommandSpec(
-        ["accounts", "data"], "show or replace what programs keep with an account",
+        ["accounts", "data"], "show or replace the data of programs for an account",
         details: """
-            Prints the JSON object that programs of the Swift library keep with an account, as secret as its tokens; with \
-            --set it is replaced. It goes with the account where that goes, and is forgotten with it.
+            Prints the JSON object that programs of the Swift library store with an account. The object is as \
+            secret as the account's tokens. --set replaces the object. It moves with the account, and is deleted \
+            with the account.
             """,
         parameters: [account], options: [SharedOption.type, set],
-        examples: [.init("replace it by what a file says", "credmgr accounts data ann --set @data.json")],
+        examples: [.init("replace the object with a file", "credmgr accounts data ann --set @data.json")],
         exitStatuses: [3, 5, 6])
 
     private static let account = Parameter.required(
-        "account", .account, "its ID or the beginning of that, username, subject or label")
+        "account", .account, "its ID or an ID prefix, username, subject or label")
     private static let set = Option.value(
         "set", .any("JSON"), "the new object: the text, or @FILE; @- for standard input")
 
@@ -33,7 +34,7 @@ struct AccountsDataCommand: Command {
             return try session.print(.object(try data.read(of: account, in: group)))
         }
         guard let object = try RequestMessage.value(of: text, option: "set", session).object else {
-            throw CredentialError(.usage, "the value of --set is no JSON object")
+            throw CredentialError(.usage, "the value of --set must be a JSON object")
         }
         try data.write(object, of: account, in: group)
     }

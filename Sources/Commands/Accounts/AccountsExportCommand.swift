@@ -4,14 +4,14 @@ import CredentialCore
 /// `credmgr accounts export`.
 struct AccountsExportCommand: Command {
     static let spec = CommandSpec(
-        ["accounts", "export"], "write sign-ins to an encrypted file",
+        ["accounts", "export"], "write accounts to an encrypted file",
         details: """
-            Writes the accounts of the group, or of all groups when none is named, with their refresh tokens, their \
-            types and the types' stored client secrets to a file that a passphrase protects, for 'accounts import' on \
-            another machine. Providers that replace refresh tokens end a sign-in that two machines use: sign out here \
-            with 'credmgr logout', without --revoke, once it has been imported there. Accounts of a group that several hosts \
-            share are left out: the other machine joins that group with 'credmgr groups join'. Where a record is damaged, the \
-            file is written of the rest, and the command fails: it is not all that was asked for.
+            Writes the accounts of the group, or of all groups if you name no group, to a file that a passphrase \
+            protects, with their refresh tokens, types and stored client secrets. Read the file with 'accounts \
+            import' on another machine. A provider that rotates refresh tokens revokes a grant that two machines \
+            use: after the import, sign out here with 'credmgr logout', without --revoke. Accounts of a shared \
+            group are left out: on the other machine, join that group with 'credmgr groups join'. If a record is \
+            damaged, the command writes the other accounts and fails.
             """,
         parameters: [file],
         options: [SharedOption.account, SharedOption.type, passphraseFile],
@@ -27,7 +27,7 @@ struct AccountsExportCommand: Command {
         let path = arguments[Self.file]
         guard session.context.fileStates.state(of: path) == nil else {
             throw CredentialError(
-                .usage, "\(UntrustedText.shown(path)) is there already", hint: "name a file that does not exist")
+                .usage, "\(UntrustedText.shown(path)) already exists", hint: "name a file that does not exist")
         }
         let transfer = AccountTransfer(session, session.stores())
         var missing: [CredentialError] = []
@@ -48,13 +48,13 @@ struct AccountsExportCommand: Command {
         try file.close()
         let count = archive.accounts.count
         session.notices.note(
-            "\(count == 1 ? "1 sign-in is" : "\(count) sign-ins are") in \(UntrustedText.shown(path)), encrypted")
+            "\(count == 1 ? "1 account is" : "\(count) accounts are") in \(UntrustedText.shown(path)), encrypted")
         session.notices.note(
-            "use each on one machine only: after the import there, sign out here with 'credmgr logout'")
+            "use each account on one machine only: after the import, sign out here with 'credmgr logout'")
         // A backup that lacks an account is not to be taken for whole.
         if let first = missing.first {
             throw CredentialError(
-                first.code, "\(UntrustedText.shown(path)) is written without what cannot be read",
+                first.code, "\(UntrustedText.shown(path)) is incomplete: cannot read all accounts",
                 hint: first.advice,
                 details: first.details)
         }

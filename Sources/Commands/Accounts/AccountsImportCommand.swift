@@ -5,15 +5,16 @@ import StrictJSON
 /// `credmgr accounts import`.
 struct AccountsImportCommand: Command {
     static let spec = CommandSpec(
-        ["accounts", "import"], "take over sign-ins from a file",
+        ["accounts", "import"], "import accounts from a file",
         details: """
-            Reads what 'accounts export' has written, hosts.yml of GitHub's gh with a token in it, a token cache of \
-            MSAL, what 'oidc-add --print NAME' of oidc-agent prints, application_default_credentials.json of gcloud, \
-            rclone.conf, the decrypted token file of mutt_oauth2.py, or accounts.conf of GNOME Online Accounts with \
-            the keyring that has its tokens. An exported account that is signed in here already is left as it is, and \
-            one whose refresh token this machine knows to be used up is left out. Sign-ins of other programs need an \
-            account type of the same client: --type, or the only one with that client id; their refresh token is used \
-            at once, which may end its use there.
+            Reads the file of 'accounts export', hosts.yml of GitHub's gh with a token in it, a token cache of \
+            MSAL, the output of 'oidc-add --print NAME' of oidc-agent, application_default_credentials.json of \
+            gcloud, rclone.conf, the decrypted token file of mutt_oauth2.py, or accounts.conf of GNOME Online \
+            Accounts with the keyring that has its tokens. An exported account that is already signed in here is \
+            not changed. An account with a refresh token that this machine knows as already used is left out. \
+            Accounts of other programs require an account type of the same client: --type, or the only account \
+            type with that client ID. credmgr uses their refresh token at once, which may revoke the token of the \
+            other program.
             """,
         parameters: [file],
         options: [SharedOption.type, passphraseFile],
@@ -69,7 +70,7 @@ struct AccountsImportCommand: Command {
         }
         guard session.mayAsk else {
             throw CredentialError(
-                .usage, "the passphrase cannot be asked for here", hint: "use --passphrase-file FILE")
+                .usage, "cannot prompt for the passphrase here", hint: "use --passphrase-file FILE")
         }
         return try session.context.console.ask("Passphrase of the exported file: ", isSecret: true)
     }

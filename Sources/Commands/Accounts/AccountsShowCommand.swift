@@ -5,16 +5,17 @@ import StrictJSON
 /// `credmgr accounts show`: everything that is known of one account.
 struct AccountsShowCommand: Command {
     static let spec = CommandSpec(
-        ["accounts", "show"], "show everything known of one account",
+        ["accounts", "show"], "show all details of one account",
         details: """
-            Shows who the account is, where its secrets are, and each policy's sign-in with its status, scopes and times. \
-            Where its store cannot be opened, what the account's record says is shown, and that the rest is not known.
+            Shows the user of the account, the store of its secrets, and the grant of each policy with its status, \
+            scopes and times. If the store cannot be opened, it shows the account's record, and reports that the \
+            rest is unknown.
             """,
         parameters: [account], options: [SharedOption.type, SharedOption.json],
-        examples: [.init("by the beginning of its id", "credmgr accounts show 08f0")], exitStatuses: [3])
+        examples: [.init("by the beginning of its ID", "credmgr accounts show 08f0")], exitStatuses: [3])
 
     private static let account = Parameter.required(
-        "account", .account, "its ID or the beginning of that, username, subject or label")
+        "account", .account, "its ID or an ID prefix, username, subject or label")
 
     static let configurationUse = ConfigurationUse.advisory
 
@@ -32,7 +33,7 @@ struct AccountsShowCommand: Command {
             set = try session.services(session.stores(mayPrompt: false)).repository.read(
                 account, in: group, isLocked: false)
         } catch {
-            session.notices.warning("what is in the \(account.store.shownName) is not known: \(error)")
+            session.notices.warning("cannot read the \(account.store.shownName): \(error)")
         }
         var json = presentation.json.object ?? JSONObject()
         json["label"] = JSONValue(account.label)

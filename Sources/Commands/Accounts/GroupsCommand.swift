@@ -7,10 +7,10 @@ struct GroupsCommand: Command {
     static let spec = CommandSpec(
         ["groups"], "list the keychain groups",
         details: """
-            Lists the keychain groups with their account types and the number of accounts in each. Of a group that several \
-            hosts share it says what this one is called there, where the cluster is, and whether that answers. What is \
-            wrong with one group is a warning, and its accounts are not counted; only where no group can be shown beside \
-            it, the command fails.
+            Lists the keychain groups with their account types and the number of accounts in each. For a shared \
+            group, it also prints the name of this host in the group, the endpoints of the cluster, and whether \
+            the cluster responds. If a group cannot be read, the command prints a warning and does not count its \
+            accounts. It fails only if no other group can be listed.
             """,
         options: [SharedOption.json])
 

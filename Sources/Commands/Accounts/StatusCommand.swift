@@ -5,11 +5,11 @@ import StrictJSON
 /// `credmgr status`.
 struct StatusCommand: Command {
     static let spec = CommandSpec(
-        ["status"], "show the account in use here and what is wrong with it",
+        ["status"], "show the account in use here and its problems",
         details: """
-            Shows the account that 'token' would take here and the rule that chose it, its provider and store, until when it is \
-            signed in, what is wrong with it and the command that helps. It sends no request to a provider. The exit \
-            status is that of the worst problem.
+            Shows the account that 'token' would use here and the rule that chose it, its provider and store, the \
+            end of its grant, its problems, and the commands that fix them. It sends no request to a provider. The \
+            exit status is that of the worst problem.
             """,
         options: [all, SharedOption.type, SharedOption.account, SharedOption.json], exitStatuses: [3, 4, 5, 6])
 

@@ -6,8 +6,9 @@ struct UseCommand: Command {
     static let spec = CommandSpec(
         ["use"], "make an account the default of its type, or of a directory",
         details: """
-            Makes an account the default of its type, or with --here of the current directory and all below it, by a rule of \
-            config.json. Without ACCOUNT a terminal shows the accounts to choose from.
+            Makes an account the default of its type. With --here, a rule of config.json makes it the default of \
+            the current directory and its subdirectories. Without ACCOUNT, a terminal shows the accounts to choose \
+            from.
             """,
         parameters: [account],
         options: [SharedOption.type, here],
@@ -15,7 +16,7 @@ struct UseCommand: Command {
         exitStatuses: [3])
 
     private static let account = Parameter.optional(
-        "account", .account, "its ID or the beginning of that, username, subject or label")
+        "account", .account, "its ID or an ID prefix, username, subject or label")
     private static let here = Option.flag("here", "write a rule for the current directory instead")
 
     let arguments: Arguments

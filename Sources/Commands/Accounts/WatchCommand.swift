@@ -6,12 +6,12 @@ import StrictJSON
 /// `credmgr watch`.
 struct WatchCommand: Command {
     static let spec = CommandSpec(
-        ["watch"], "print what happens to accounts as it happens",
+        ["watch"], "print events of accounts as they occur",
         details: """
-            Prints a line per event of any process, of the group, or of all groups when none is named: \
+            Prints a line per event of any process, of the group, or of all groups if you name no group: \
             account.added, account.updated, account.removed, token.refreshed, token.lost, login.failed, and \
-            grant.expiring seven days and one day before a sign-in ends, where the provider says when. It never \
-            prints a token. Ctrl-C ends it.
+            grant.expiring seven days and one day before a grant ends, if the provider reports the end. It never \
+            prints a token. Press Ctrl-C to stop.
             """,
         options: [json],
         exitStatuses: [130])
@@ -26,12 +26,12 @@ struct WatchCommand: Command {
         InterruptExit.install()
         let feed = try session.context.events.follow(session.options.group)
         let place: LocalizedMessage = session.options.group.map { "group \($0)" } ?? "all groups"
-        session.notices.note("watching \(place); Ctrl-C ends it")
+        session.notices.note("watching \(place); press Ctrl-C to stop")
         let hosts = ClusterWatcher(
             session.services(session.stores(mayPrompt: false)),
             start: { (body) throws(CredentialError) in try DeadlineThread.start(body) },
             warn: { [notices = session.notices] group, error in
-                notices.warning("other hosts of group \(group) are not seen for now: \(error)")
+                notices.warning("cannot watch the other hosts of group \(group) for now: \(error)")
             })
         while true {
             hosts.look(try session.groups())

@@ -5,12 +5,12 @@ import StrictJSON
 /// `credmgr which`.
 struct WhichCommand: Command {
     static let spec = CommandSpec(
-        ["which"], "show which account 'token' would take here",
-        details: "Prints the account that 'token' would take in this folder and environment.",
+        ["which"], "show the account that 'token' would use here",
+        details: "Prints the account that 'token' would use in this directory and environment.",
         options: [SharedOption.type, explain, SharedOption.json],
         exitStatuses: [3])
 
-    private static let explain = Option.flag("explain", "say which rule chose it, and where that stands")
+    private static let explain = Option.flag("explain", "print the rule that chose the account, and its location")
 
     let arguments: Arguments
 

@@ -5,7 +5,7 @@ import PluginHost
 struct AdapterCheck: DoctorCheck {
     func findings(_ session: CommandSession, isOnline: Bool) -> [Diagnostic] {
         let entries = session.context.providers.entries()
-        if entries.isEmpty { return [Diagnostic("plugins", .ok, "none is installed")] }
+        if entries.isEmpty { return [Diagnostic("plugins", .ok, "no plugin is installed")] }
         return entries.map { entry in finding(entry, session) } + walls(session)
     }
 
@@ -13,7 +13,7 @@ struct AdapterCheck: DoctorCheck {
     private func walls(_ session: CommandSession) -> [Diagnostic] {
         do throws(CredentialError) {
             let lacking = try session.context.providers.lackingWalls()
-            if lacking.isEmpty { return [Diagnostic("confinement", .ok, "plugins run behind every wall")] }
+            if lacking.isEmpty { return [Diagnostic("confinement", .ok, "plugins run in a complete sandbox")] }
             return lacking.map { Diagnostic("confinement", .note, "a plugin \($0)") }
         } catch {
             return [Diagnostic("confinement", error)]
@@ -26,8 +26,9 @@ struct AdapterCheck: DoctorCheck {
         case .available(let provider) where session.configuration.unconfinedPlugins.contains(entry.name):
             return Diagnostic(
                 "plugin \(entry.name)", .note,
-                "version \(provider.manifest.version) in \(path) runs without walls: it can do whatever you can",
-                remedy: "take it out of unconfined_plugins in \(session.context.configurationFile)")
+                "version \(provider.manifest.version) in \(path) runs without a sandbox: the plugin has all your "
+                    + "permissions",
+                remedy: "remove the plugin from unconfined_plugins in \(session.context.configurationFile)")
         case .available(let provider):
             return Diagnostic("plugin \(entry.name)", .ok, "version \(provider.manifest.version) in \(path)")
         case .shadowed(let first):

@@ -10,11 +10,11 @@ struct AdaptersCommand: Command {
         aliases: [
             ["adapters", "list"], ["adapters", "ls"], ["providers"], ["providers", "list"], ["providers", "ls"],
         ],
-        "list the adapters, and why one is refused",
+        "list the adapters and their status",
         details: """
-            Lists the adapters that are built in and those found in $XDG_DATA_HOME/credmgr/providers and \
-            /usr/lib/credmgr/providers. Of one name the first counts. One that somebody else could have changed is \
-            refused.
+            Lists the built-in adapters and the plugins in $XDG_DATA_HOME/credmgr/providers and \
+            /usr/lib/credmgr/providers. If several have the same name, the first match wins. A plugin that another \
+            user could have changed is refused.
             """,
         options: [SharedOption.json])
 
@@ -67,7 +67,7 @@ struct AdaptersCommand: Command {
     ) throws(CredentialError) {
         let available = entries.filter { if case .available = $0.state { true } else { false } }
         for entry in available where trusted.contains(entry.name) {
-            session.notices.warning("the plugin \(entry.name) runs without walls, as config.json says")
+            session.notices.warning("the plugin \(entry.name) runs without a sandbox, as set in config.json")
         }
         if available.isEmpty { return }
         for part in try session.context.providers.lackingWalls() {

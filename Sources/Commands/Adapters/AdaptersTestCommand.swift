@@ -8,14 +8,14 @@ struct AdaptersTestCommand: Command {
     static let spec = CommandSpec(
         ["adapters", "test"], aliases: [["providers", "test"]], "run the conformance suite on an adapter",
         details: """
-            Checks that an adapter keeps to the protocol of docs/plugin-protocol.md. Nobody is asked for anything and \
-            nothing is stored. Without --type a plugin is tested with a type made up for it.
+            Checks that an adapter conforms to the protocol of docs/plugin-protocol.md. The test shows no prompt \
+            and stores no data. Without --type, a plugin is tested with a temporary account type.
             """,
         parameters: [adapter],
         options: [SharedOption.type, settings, SharedOption.json])
 
     private static let adapter = Parameter.required("adapter", .any("ADAPTER"), "the adapter's name")
-    private static let settings = Option.pairs("set", "NAME=VALUE", "a setting of the type that is made up")
+    private static let settings = Option.pairs("set", "NAME=VALUE", "a setting of the temporary account type")
 
     let arguments: Arguments
 
@@ -23,7 +23,7 @@ struct AdaptersTestCommand: Command {
         let name = arguments[Self.adapter]
         guard let adapter = try session.context.adapters.adapter(named: name) else {
             throw CredentialError(
-                .configuration, "there is no adapter '\(UntrustedText.shown(name, limit: 60))'",
+                .configuration, "adapter '\(UntrustedText.shown(name, limit: 60))' not found",
                 hint: "credmgr adapters")
         }
         let type = try type(of: adapter, session)
@@ -41,7 +41,7 @@ struct AdaptersTestCommand: Command {
         guard failed == 0 else {
             throw CredentialError(
                 .problemsFound, "the adapter \(name) fails \(failed) of \(results.count) checks",
-                hint: "docs/plugin-protocol.md says what each must do")
+                hint: "read the requirements in docs/plugin-protocol.md")
         }
     }
 
@@ -52,12 +52,13 @@ struct AdaptersTestCommand: Command {
         if let name = arguments[SharedOption.type] {
             let type = try TargetResolver(session).type(named: name)
             guard type.adapter == adapter.name else {
-                throw CredentialError(.usage, "account type \(type.name) is not of the adapter \(adapter.name)")
+                throw CredentialError(.usage, "account type \(type.name) does not use the adapter \(adapter.name)")
             }
             return type
         }
         guard let external = adapter as? PluginAdapter else {
-            throw CredentialError(.usage, "--type is missing: a built-in adapter is tested with a type of it")
+            throw CredentialError(
+                .usage, "--type is required: a built-in adapter is tested with one of its account types")
         }
         var type = AccountType(name: "conformance", adapter: adapter.name, clientID: "conformance")
         // Example addresses (RFC 6761 §6.4): nothing is ever sent there by a begin.

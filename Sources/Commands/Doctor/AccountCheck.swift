@@ -18,23 +18,23 @@ struct AccountCheck: DoctorCheck {
         return Diagnostic(
             "account \(account.id)", .note,
             end > now
-                ? "the sign-in of \(Self.shown(account)) ends \(RelativeTime.until(end, now: now))"
-                : "the sign-in of \(Self.shown(account)) has ended",
+                ? "the grant of \(Self.shown(account)) ends \(RelativeTime.until(end, now: now))"
+                : "the grant of \(Self.shown(account)) has ended",
             remedy: LoginHint(for: account, in: group).hint)
     }
 
     private func orphaned(_ account: Account, in group: KeychainGroup, _ definition: AccountType?) -> Diagnostic {
-        var reason: LocalizedMessage = "nothing defines it"
+        var reason: LocalizedMessage = "its account type is not defined"
         if let definition {
             reason =
                 definition.clientID == account.registration.clientID
-                ? "the type names another provider or group now"
-                : "it is of the client \(UntrustedText.shown(account.registration.clientID)), and the type names "
-                    + "\(UntrustedText.shown(definition.clientID))"
+                ? "the account type names a different provider or group"
+                : "the account has client ID \(UntrustedText.shown(account.registration.clientID)), and the "
+                    + "account type has \(UntrustedText.shown(definition.clientID))"
         }
         return Diagnostic(
             "account \(account.id)", .problem,
-            "\(Self.shown(account)): no account type sees it any more: \(reason)",
+            "\(Self.shown(account)): no account type uses the account: \(reason)",
             remedy: OrphanedAccounts.forget(account, in: group))
     }
 
@@ -42,7 +42,7 @@ struct AccountCheck: DoctorCheck {
         guard case .needsLogin(let reason) = account.status else { return nil }
         return Diagnostic(
             "account \(account.id)", .problem,
-            "\(Self.shown(account)) has to sign in again: \(LocalizedMessage(kept: UntrustedText.shown(reason)))",
+            "\(Self.shown(account)) requires a new sign-in: \(LocalizedMessage(kept: UntrustedText.shown(reason)))",
             remedy: LoginHint(for: account, in: group).hint)
     }
 

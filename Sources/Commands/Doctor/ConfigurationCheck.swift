@@ -17,7 +17,7 @@ struct ConfigurationCheck: DoctorCheck {
         return shown + [
             Diagnostic(
                 "configuration", .ok,
-                session.context.fileStates.state(of: path) == nil ? "there is no \(path)" : "\(path) is fine")
+                session.context.fileStates.state(of: path) == nil ? "\(path) does not exist" : "\(path) is valid")
         ]
     }
 

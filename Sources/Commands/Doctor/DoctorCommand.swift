@@ -5,22 +5,22 @@ import StrictJSON
 /// `credmgr doctor`.
 struct DoctorCommand: Command {
     static let spec = CommandSpec(
-        ["doctor"], "check everything and say what to do",
+        ["doctor"], "check the installation and suggest fixes",
         details: """
-            Checks the session bus, the stores and whether they are locked, registries and secrets, files and their \
-            modes, locks, the token cache, the clock, account types and, with --online, their endpoints. Ends with 0 \
-            when nothing is wrong and with 1 when something is.
+            Checks the session bus, the stores and whether they are locked, registries and secrets, files and \
+            their modes, locks, the token cache, the clock, account types and, with --online, their endpoints. It \
+            exits with 0 if it finds no problem and with 1 otherwise.
 
-            With --fix it repairs what it can, and asks before each repair: it takes up secrets that no registry \
-            knows, marks accounts without secrets, removes copies that a migration left, closes files that others \
-            can open, and removes what killed processes left.
+            With --fix, it prompts before each repair. It recovers accounts from secrets without a registry entry, \
+            marks accounts without secrets, removes copies that a migration left, removes permissions of other \
+            users from files, and removes files of killed processes.
             """,
         options: [online, fix, yes, report, SharedOption.json],
-        examples: [.init("check, and repair what is wrong", "credmgr doctor --fix")])
+        examples: [.init("check, and repair the problems", "credmgr doctor --fix")])
 
-    private static let online = Option.flag("online", "also ask the endpoints of the account types")
-    private static let fix = Option.flag("fix", "repair what can be repaired, asking first")
-    private static let yes = Option.flag("yes", "do not ask before a repair")
+    private static let online = Option.flag("online", "also check the endpoints of the account types")
+    private static let fix = Option.flag("fix", "repair problems, with a prompt before each repair")
+    private static let yes = Option.flag("yes", "repair without prompts")
     private static let report = Option.flag("report", "print a report for a bug report, without names and secrets")
 
     static let configurationUse = ConfigurationUse.unused
@@ -40,7 +40,7 @@ struct DoctorCommand: Command {
         var findings = check(session)
         if arguments[Self.fix] {
             guard arguments[Self.yes] || session.mayAsk else {
-                throw CredentialError(.usage, "--fix asks before each repair; without a terminal it needs --yes")
+                throw CredentialError(.usage, "--fix without a terminal requires --yes")
             }
             if try repair(findings, session) { findings = check(session) }
         }

@@ -17,12 +17,12 @@ struct FolderCheck: DoctorCheck {
                 return switch fault.kind {
                 case .openToOthers:
                     Diagnostic(
-                        "files", .problem, "others can open \(path)", remedy: "chmod go= '\(path)'",
-                        repair: repair("close it to others"))
+                        "files", .problem, "other users can open \(path)", remedy: "chmod go= '\(path)'",
+                        repair: repair("remove the permissions of other users"))
                 case .foreign:
                     Diagnostic(
-                        "files", .problem, "\(path) is a link, no plain file, or belongs to another user",
-                        remedy: "look at it, and move it away")
+                        "files", .problem, "\(path) is a symbolic link or special file, or belongs to another user",
+                        remedy: "inspect the file, and move it to another directory")
                 case .anothers:
                     Diagnostic(
                         "files", .problem, "\(path) belongs to another user",
@@ -30,16 +30,16 @@ struct FolderCheck: DoctorCheck {
                 case .replaceable(let above):
                     Diagnostic(
                         "files", .problem,
-                        "others can put something else in the place of \(path): they can write in "
+                        "other users can replace \(path): they can write to "
                             + "\(UntrustedText.shown(above, limit: 4_096))",
                         remedy: "chmod go-w '\(above)'")
                 case .stale:
                     Diagnostic(
-                        "files", .problem, "\(path) was left by a process that was killed",
+                        "files", .problem, "\(path) was left by a killed process",
                         repair: repair("remove it"))
                 case .unwritable(let reason):
                     Diagnostic(
-                        "files", .problem, "nothing can be written to \(path): \(reason)",
+                        "files", .problem, "cannot write to \(path): \(reason)",
                         remedy: "df -h '\(path)'")
                 case .nearlyFull(let room):
                     Diagnostic(
@@ -47,12 +47,12 @@ struct FolderCheck: DoctorCheck {
                         remedy: "df -h '\(path)'; df -i '\(path)'")
                 case .immutable:
                     Diagnostic(
-                        "files", .problem, "nothing can be changed in \(path): it is immutable",
+                        "files", .problem, "cannot change \(path): it is immutable",
                         remedy: "sudo chattr -ia '\(path)'")
                 case .setAside:
                     Diagnostic(
-                        "files", .note, "\(path) is damaged and was set aside",
-                        remedy: "keep it as long as something is missing, then remove it")
+                        "files", .note, "\(path) is damaged and was quarantined",
+                        remedy: "keep the file while data is missing, then remove the file")
                 }
             }
         } catch {

@@ -18,20 +18,21 @@ struct MachineCheck: DoctorCheck {
         Self.names.compactMap(session.context.programs.otherProgram).map { path in
             Diagnostic(
                 "programs", .note,
-                "\(UntrustedText.shown(path, limit: 4_096)) in PATH is of another installation than this program",
-                remedy: "remove it, or put the folder of this one before it")
+                "\(UntrustedText.shown(path, limit: 4_096)) in PATH is from a different installation than this "
+                    + "program",
+                remedy: "remove the other program, or put the directory of this program first in PATH")
         }
     }
 
     private func memory(_ session: CommandSession) -> Diagnostic {
         if session.context.programs.isUnreadable {
             return Diagnostic(
-                "memory", .ok, "nobody but root may read the program, so its memory is closed from the start")
+                "memory", .ok, "only root can read the program, so its memory is protected from the start")
         }
         return Diagnostic(
             "memory", .note,
-            "you may read the program, so another process of yours can open its memory as it starts",
-            remedy: "let root own it, with mode 0711: scripts/setup install /usr/local, or the package")
+            "you can read the program, so your other processes can open its memory as it starts",
+            remedy: "install the program as root with mode 0711: scripts/setup install /usr/local, or the package")
     }
 
     /// How long a refresh holds its account's lock at most, unless something hangs, in seconds.
@@ -52,13 +53,13 @@ struct MachineCheck: DoctorCheck {
                 findings.append(
                     Diagnostic(
                         "lock of \(account.id)", isHanging ? .problem : .note,
-                        "process \(holder.processID)\(holder.isStopped ? ", which is stopped," : "") has held it "
-                            + "for \(held) s",
+                        "process \(holder.processID)\(holder.isStopped ? ", which is stopped," : "") has held the "
+                            + "lock for \(held) s",
                         remedy: isHanging
                             ? "kill \(holder.isStopped ? "-CONT " : "")\(holder.processID)" : nil))
             }
             if !findings.isEmpty { return findings }
-            return [Diagnostic("locks", .ok, groups.isEmpty ? "nothing to lock yet" : "locks work")]
+            return [Diagnostic("locks", .ok, groups.isEmpty ? "no locks yet" : "locks work")]
         } catch {
             return [Diagnostic("locks", error)]
         }
@@ -66,14 +67,14 @@ struct MachineCheck: DoctorCheck {
 
     private func cache(_ session: CommandSession) -> Diagnostic {
         guard session.isCaching else {
-            return Diagnostic("cache", .note, "access tokens are not cached, as you wished")
+            return Diagnostic("cache", .note, "access tokens are not cached, as configured")
         }
         do throws(CredentialError) {
             try session.context.tokenCache.check()
             return Diagnostic("cache", .ok, "access tokens are cached, sealed, in memory")
         } catch {
             return Diagnostic(
-                "cache", .note, "nothing is cached, so every token comes from the store: \(error)",
+                "cache", .note, "tokens are not cached, so every token comes from the store: \(error)",
                 remedy: error.advice)
         }
     }
@@ -87,7 +88,7 @@ struct MachineCheck: DoctorCheck {
             return [
                 Diagnostic(
                     "used tokens", .problem,
-                    "which refresh tokens are used up cannot be remembered, so that a backup may bring one back: \(error)",
+                    "cannot record used refresh tokens, so a backup may restore one: \(error)",
                     remedy: error.advice)
             ]
         }
@@ -102,10 +103,10 @@ struct MachineCheck: DoctorCheck {
         }
         .max()
         guard let newest, newest.seconds(since: now) > 300 else {
-            return Diagnostic("clock", .ok, "it is \(now.rfc3339)")
+            return Diagnostic("clock", .ok, "the time is \(now.rfc3339)")
         }
         return Diagnostic(
-            "clock", .problem, "it says \(now.rfc3339), but an account changed at \(newest.rfc3339)",
-            remedy: "set the clock; tokens are judged by it")
+            "clock", .problem, "the time is \(now.rfc3339), but an account changed at \(newest.rfc3339)",
+            remedy: "set the clock; token validation depends on it")
     }
 }

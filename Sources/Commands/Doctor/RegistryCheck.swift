@@ -42,7 +42,8 @@ struct RegistryCheck: DoctorCheck {
                 .map {
                     account in
                     Diagnostic(
-                        check, .problem, account.signInWaits, remedy: "it is put there by the next command that can"
+                        check, .problem, account.signInWaits,
+                        remedy: "the next command that can write to the store replays the journal"
                     )
                 }
         } catch {
@@ -61,7 +62,7 @@ struct RegistryCheck: DoctorCheck {
         findings += inventory.used.map { id in
             Diagnostic(
                 check, .problem,
-                "the refresh token of \(id) is used up: the store is older than what this machine has seen",
+                "the refresh token of \(id) was already used: the store is older than this machine's records",
                 remedy: known[id].map { LoginHint(for: $0, in: group).hint })
         }
         findings += inventory.unknown.map { Diagnostic(check, $0.error) }
@@ -70,7 +71,8 @@ struct RegistryCheck: DoctorCheck {
             findings.append(
                 Diagnostic(
                     check, .ok,
-                    "\(accounts.count, one: "\(accounts.count) account", other: "\(accounts.count) accounts"), secrets where they should be"
+                    "\(accounts.count, one: "\(accounts.count) account", other: "\(accounts.count) accounts"), "
+                        + "with all secrets in the correct store"
                 ))
         }
         return findings
@@ -82,7 +84,7 @@ struct RegistryCheck: DoctorCheck {
         _ group: KeychainGroup, _ error: CredentialError, _ services: AccountServices
     ) -> Diagnostic.Fix? {
         guard error.code == .unsupported, error.hint == "credmgr doctor --fix" else { return nil }
-        return Diagnostic.Fix("take the accounts of group \(group) up from the stores") {
+        return Diagnostic.Fix("restore the accounts of group \(group) from the stores") {
             () throws(CredentialError) in
             try services.repair.takeOver(group, used: Self.stores(ofOlder:))
         }
@@ -103,15 +105,16 @@ struct RegistryCheck: DoctorCheck {
         guard error.code == .storeDamaged else { return Diagnostic(check, error) }
         if (try? services.machine.sharing.isShared(group)) == true {
             return Diagnostic(
-                check, .problem, error.text, remedy: "to put back what it held before: credmgr doctor --fix",
+                check, .problem, error.text, remedy: "restore its previous state: credmgr doctor --fix",
                 repair: Diagnostic.Fix(
-                    "put back what it held before, or what this host has seen of it; else set it aside"
+                    "restore its previous state, or the state that this host has seen; otherwise quarantine it"
                 ) { () throws(CredentialError) in try services.repair.restore(id, in: group) })
         }
         return Diagnostic(
             check, .problem, error.text, remedy: "restore it from a backup, or sign in again",
             repair: Diagnostic.Fix(
-                "set it aside, and take the account up from the keyring where that has it; else it has to sign in again"
+                "quarantine the record, and restore the account from the keyring; if this fails, a new sign-in is "
+                    + "required"
             ) { () throws(CredentialError) in
                 try services.repair.replace(
                     id, in: group, adapter: { (try? session.catalog.definition(of: $0).type.adapter) ?? "" })
@@ -125,9 +128,10 @@ struct RegistryCheck: DoctorCheck {
     ) -> Diagnostic {
         Diagnostic(
             check, .problem,
-            "the sign-in of \(account.id) waits in the journal, and no key opens it any more: \(error.text)",
+            "no key can decrypt the refresh token of \(account.id) in the journal: \(error.text)",
             remedy: LoginHint(for: account, in: group).hint,
-            repair: Diagnostic.Fix("set it aside; the account has to sign in again") { () throws(CredentialError) in
+            repair: Diagnostic.Fix("quarantine the entry; the account requires a new sign-in") {
+                () throws(CredentialError) in
                 try services.repair.setAsideShutOut(account.id, in: group)
             })
     }
@@ -148,9 +152,9 @@ struct RegistryCheck: DoctorCheck {
         return [
             Diagnostic(
                 check, .problem,
-                "the stores have secrets of accounts that it does not know: "
+                "the stores have secrets of accounts that are not in the registry: "
                     + "\(ids.prefix(10).joined(separator: ", "))",
-                repair: Diagnostic.Fix("take them up again") { () throws(CredentialError) in
+                repair: Diagnostic.Fix("restore the accounts") { () throws(CredentialError) in
                     _ = try rebuild.run(group)
                 })
         ]
@@ -170,22 +174,22 @@ struct RegistryCheck: DoctorCheck {
             case .inKeyring:
                 (
                     "the secrets of \(id) are in the Secret Service, not in the \(account.store.shownName)", nil,
-                    "use those in the Secret Service"
+                    "use the secrets in the Secret Service"
                 )
             case .withoutSecrets:
                 (
                     "\(id) has no secrets in the \(account.store.shownName)",
-                    LoginHint(for: account, in: group).hint, "mark it as one that has to sign in again"
+                    LoginHint(for: account, in: group).hint, "mark the account as requiring a new sign-in"
                 )
             case .foreignFacts:
                 (
-                    "the record of account \(id) has another account's facts", nil,
-                    "put back those that its secrets have"
+                    "the record of account \(id) has the metadata of another account", nil,
+                    "restore the metadata from the secrets of the account"
                 )
             case .copy:
                 (
-                    "a copy of the secrets of \(id) that does not count is in the \(account.store.other.shownName)",
-                    "credmgr store migrate --to \(account.store.rawValue)", "remove that copy"
+                    "an unused copy of the secrets of \(id) is in the \(account.store.other.shownName)",
+                    "credmgr store migrate --to \(account.store.rawValue)", "remove the unused copy"
                 )
             }
         return Diagnostic(
@@ -223,7 +227,7 @@ struct RegistryCheck: DoctorCheck {
         return inventory.unread.filter { used.contains($0.store) }.map { unread in
             Diagnostic(
                 check, .note,
-                "whether the \(unread.store.shownName) has the secrets of its accounts cannot be seen: "
+                "cannot check the secrets in the \(unread.store.shownName): "
                     + "\(unread.error)", remedy: unread.error.advice)
         }
     }

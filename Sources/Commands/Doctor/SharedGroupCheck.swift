@@ -28,7 +28,7 @@ struct SharedGroupCheck: DoctorCheck {
     ) -> Diagnostic.Fix {
         let services = session.services(session.stores(mayPrompt: false))
         return Diagnostic.Fix(
-            "put back what it held before; where nobody knows that, \(account) has to sign in again"
+            "restore its previous state; if that is unknown, \(account) requires a new sign-in"
         ) { () throws(CredentialError) in
             try services.repair.mend(account, in: group)
         }

@@ -25,12 +25,14 @@ struct StoreCheck: DoctorCheck {
             place = "the session bus is in XDG_RUNTIME_DIR"
         } else {
             return Diagnostic(
-                "bus", .note, "neither DBUS_SESSION_BUS_ADDRESS nor XDG_RUNTIME_DIR leads to a session bus",
+                "bus", .note,
+                "session bus not found: neither DBUS_SESSION_BUS_ADDRESS nor XDG_RUNTIME_DIR names a bus",
                 remedy: "run this in a desktop session, or keep secrets in the encrypted file: --store file")
         }
         guard case .failure(let error) = facts, error.missesBus else { return Diagnostic("bus", .ok, place) }
         return Diagnostic(
-            "bus", isUsed(.secretService, session) ? .problem : .note, "\(place), and was not reached: \(error)",
+            "bus", isUsed(.secretService, session) ? .problem : .note,
+            "\(place), but the bus is unreachable: \(error)",
             remedy: error.advice)
     }
 
@@ -52,7 +54,7 @@ struct StoreCheck: DoctorCheck {
                 "keyring",
                 CredentialError(
                     error.code,
-                    isNeeded ? "accounts are or shall be kept in it, but \(error)" : error.text,
+                    isNeeded ? "the keyring is configured for accounts, but \(error)" : error.text,
                     hint: error.advice), state: isNeeded ? .problem : .note)
         }
     }

@@ -15,7 +15,7 @@ struct StoredSecretCheck: DoctorCheck {
                     the \(store.shownName) keeps a \(item.kind.rawValue) of \
                     \(UntrustedText.shown(item.owner, limit: 200)), which no account type uses
                     """,
-                    remedy: "an account type of the same provider and client uses it: credmgr types add --help")
+                    remedy: "add an account type of the same provider and client: credmgr types add --help")
             }
         }
     }

@@ -25,12 +25,14 @@ struct TypeCheck: DoctorCheck {
             }
             if let shadowed = entry.shadowed.first {
                 findings.append(
-                    Diagnostic("type \(entry.name)", .note, "\(entry.path) takes the place of \(shadowed)"))
+                    Diagnostic("type \(entry.name)", .note, "\(entry.path) takes precedence over \(shadowed)"))
             }
         }
         if findings.isEmpty {
             findings.append(
-                Diagnostic("types", .ok, usable.isEmpty ? "none is defined" : "\(usable.count) defined, all usable")
+                Diagnostic(
+                    "types", .ok,
+                    usable.isEmpty ? "no account type is defined" : "\(usable.count) defined, all usable")
             )
         }
         findings += shown
@@ -39,7 +41,7 @@ struct TypeCheck: DoctorCheck {
                 ? findings
                 : findings + [
                     Diagnostic(
-                        "endpoints", .note, "no provider was asked, nor its clock",
+                        "endpoints", .note, "the providers and their clocks were not checked",
                         remedy: "credmgr doctor --online")
                 ]
         }
@@ -48,7 +50,7 @@ struct TypeCheck: DoctorCheck {
         for type in usable {
             let addresses = Self.addresses(of: type)
             if addresses.isEmpty {
-                findings.append(Diagnostic("endpoint of \(type.name)", .note, "its definition names none to ask"))
+                findings.append(Diagnostic("endpoint of \(type.name)", .note, "its definition names no endpoint"))
             }
             for address in addresses where seen.insert(address).inserted {
                 findings.append(Self.ask(address, of: type, clocks, session))
@@ -58,7 +60,7 @@ struct TypeCheck: DoctorCheck {
             findings.append(
                 Diagnostic(
                     "clock", isOwn ? .problem : .note, message,
-                    remedy: isOwn ? "set the clock; tokens are judged by it" : nil))
+                    remedy: isOwn ? "set the clock; token validation depends on it" : nil))
         }
         return findings
     }
@@ -78,7 +80,7 @@ struct TypeCheck: DoctorCheck {
     ) -> Diagnostic {
         let check = "endpoint of \(type.name)"
         guard let url = URI(address) else {
-            return Diagnostic(check, .problem, "\(UntrustedText.shown(address)) is no URL")
+            return Diagnostic(check, .problem, "\(UntrustedText.shown(address)) is not a URL")
         }
         let response: HTTPResponse
         do throws(CredentialError) {
@@ -92,8 +94,8 @@ struct TypeCheck: DoctorCheck {
         let place = url.origin + url.path
         return response.status >= 500
             ? Diagnostic(
-                check, .problem, "\(place) answered \(response.status)",
-                remedy: "the provider has trouble; try later")
-            : Diagnostic(check, .ok, "\(place) answers")
+                check, .problem, "\(place) responded with status \(response.status)",
+                remedy: "wait until the provider is available, and try again")
+            : Diagnostic(check, .ok, "\(place) responds")
     }
 }

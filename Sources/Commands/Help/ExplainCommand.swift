@@ -36,7 +36,7 @@ struct ExplainCommand: Command {
         let hint: LocalizedMessage =
             SpellingSuggestion.to(word, among: codes).map { "did you mean '\($0)'?" }
             ?? "the codes are \(codes.joined(separator: ", ")); the exit codes are \(ExitStatusText.all.map { "\($0.status)" }.joined(separator: ", "))"
-        return CredentialError(.usage, "there is no error code or exit code '\(shown)'", hint: hint)
+        return CredentialError(.usage, "error code or exit code '\(shown)' not found", hint: hint)
     }
 }
 

@@ -42,10 +42,10 @@ extension ErrorCode {
             Explanation(
                 meaning: "No file defines the account type.",
                 causes: [
-                    "The name is spelled in another way; upper and lower case differ.",
+                    "The spelling of the name differs; names are case-sensitive.",
                     "The file is in the directory of another user or of another XDG_CONFIG_HOME.",
                 ],
-                remedies: ["List the types: credmgr types.", "Define one, guided: credmgr init."])
+                remedies: ["List the types: credmgr types.", "Define an account type, step by step: credmgr init."])
         case .unsupported:
             Explanation(
                 meaning: "The provider or the adapter does not have the operation.",
@@ -62,7 +62,7 @@ extension ErrorCode {
                 meaning: "The command line is not valid, or it names something that does not exist.",
                 causes: [
                     "An option or argument is misspelled or missing.",
-                    "A question cannot be asked, because there is no terminal or --no-input is given.",
+                    "credmgr cannot prompt, because there is no terminal or --no-input is set.",
                 ],
                 remedies: ["Read the hint, and the help of the command: credmgr COMMAND --help."])
         }
@@ -74,7 +74,7 @@ extension ErrorCode {
             Explanation(
                 meaning: "No account matches.",
                 causes: [
-                    "Nobody has signed in under this account type.",
+                    "No user has signed in under this account type.",
                     "The account is in another group, or under a type with another issuer or client.",
                 ],
                 remedies: [
@@ -86,15 +86,15 @@ extension ErrorCode {
                 causes: ["Several users have signed in, and you have not chosen a default."],
                 remedies: [
                     "Name the account with --account, or the type with --type.",
-                    "Make one the default: credmgr use ACCOUNT.",
+                    "Make an account the default: credmgr use ACCOUNT.",
                     "Choose by directory or host: credmgr help rules.",
                 ])
         default:
             Explanation(
                 meaning: "The account has no valid sign-in.",
                 causes: [
-                    "The provider has ended the sign-in, or you have revoked it there.",
-                    "The sign-in brought no refresh token: offline_access is not in the scope.",
+                    "The provider has revoked the grant, or you have revoked the grant there.",
+                    "The provider issued no refresh token: offline_access is not in the scope.",
                     "A backup brought back a refresh token that is already used.",
                 ],
                 remedies: [
@@ -141,14 +141,14 @@ extension ErrorCode {
                 causes: [
                     "A provider responds slowly to another credmgr.", "A process is stopped while it has the lock.",
                 ],
-                remedies: ["Try again; nothing is lost.", "Find the process: credmgr doctor."])
+                remedies: ["Try again; no data is lost.", "Find the process: credmgr doctor."])
         default:
             Explanation(
-                meaning: "The network or the provider has trouble for now; stored data did not change.",
+                meaning: "The network or the provider is temporarily unavailable; stored data did not change.",
                 causes: [
                     "There is no connection, or a proxy or firewall is in the way.",
                     "The provider responded with status 429 or 5xx.",
-                    "Nobody finished the sign-in in time.",
+                    "The sign-in was not finished in time.",
                 ],
                 remedies: [
                     "Try again later.", "Check the connection: credmgr doctor --online.",
@@ -161,7 +161,7 @@ extension ErrorCode {
         switch self {
         case .cancelled:
             Explanation(
-                meaning: "You cancelled at the provider or at a question.",
+                meaning: "You cancelled at the provider or at a prompt.",
                 causes: ["The page in the browser or the password window was closed with Cancel."],
                 remedies: ["Run the command again."])
         case .validationFailed:
@@ -195,7 +195,7 @@ extension ErrorCode {
                 remedies: [
                     "Ask the administrator of the provider for consent.",
                     "Sign out in the browser, then sign in as the user of the account.",
-                    "Let the token go to an API: credmgr types set NAME api_base=URL.",
+                    "Allow an API to receive the token: credmgr types set NAME api_base=URL.",
                 ])
         }
     }
@@ -229,7 +229,7 @@ extension ErrorCode {
             Explanation(
                 meaning: "A signal interrupted the command.",
                 causes: ["You pressed Ctrl-C, or the system ended the process."],
-                remedies: ["Run the command again; nothing is half written."])
+                remedies: ["Run the command again; no data is partly written."])
         default:
             Explanation(
                 meaning: "credmgr has a fault.",

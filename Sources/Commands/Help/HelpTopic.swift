@@ -72,7 +72,7 @@ enum HelpTopic: String, CaseIterable {
         ("client_metadata_url", "the URL of a document about the client, for providers that accept one"),
         ("ca_certificate", "a PEM file of authorities to trust in addition to the system's"),
         ("proxy", "the proxy that requests go through"),
-        ("rules", "which account is used where: credmgr help rules"),
+        ("rules", "rules that choose the account: credmgr help rules"),
         ("notifications", "whether 'credmgr notify' reports sign-ins that end: on or off"),
         ("unconfined_plugins", "plugins that run without a sandbox"),
     ]

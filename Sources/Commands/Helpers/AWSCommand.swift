@@ -7,12 +7,12 @@ import StrictJSON
 /// `credmgr aws`: a `credential_process` of the AWS tools, by AssumeRoleWithWebIdentity.
 struct AWSCommand: Command {
     static let spec = CommandSpec(
-        ["aws"], "print credentials of an AWS role, as credential_process wants them",
+        ["aws"], "print credentials of an AWS role in the format of credential_process",
         details: """
-            Gives the account's id token, or with --access-token its access token, to AWS's token service in exchange \
-            for credentials of the role, and keeps them in the cache until a while before their end. \
-            AWS_ENDPOINT_URL_STS and AWS_ENDPOINT_URL name another service, which has to be one that the type or a \
-            rule of config.json names; AWS_REGION is the region of AWS's own.
+            Sends the account's ID token, or with --access-token its access token, to AWS's token service in \
+            exchange for credentials of the role. It caches the credentials until shortly before they expire. \
+            AWS_ENDPOINT_URL_STS and AWS_ENDPOINT_URL name a different service, which the account type or a rule \
+            of config.json must also name. AWS_REGION is the region of AWS's own service.
             """,
         options: [
             roleARN, sessionName, duration, region, accessToken, SharedOption.type, SharedOption.account,
@@ -27,11 +27,11 @@ struct AWSCommand: Command {
 
     private static let roleARN = Option.value("role-arn", .any("ARN"), "the role")
     private static let sessionName = Option.value(
-        "role-session-name", .any("NAME"), "what the session is called in AWS's logs; else the user's name")
+        "role-session-name", .any("NAME"), "the name of the session in AWS's logs; default: the username")
     private static let duration = Option.integer(
-        "duration-seconds", "SECONDS", in: 900...43_200, "how long the credentials are to live; else an hour")
+        "duration-seconds", "SECONDS", in: 900...43_200, "the lifetime of the credentials; default: one hour")
     private static let region = Option.value("region", .any("REGION"), "the region of the token service")
-    private static let accessToken = Option.flag("access-token", "show the access token, not the id token")
+    private static let accessToken = Option.flag("access-token", "send the access token, not the ID token")
 
     /// The AWS tools refresh credentials a quarter of an hour before their end, and ask again and again from then on.
     private static let margin: Int64 = 960
@@ -41,7 +41,7 @@ struct AWSCommand: Command {
     func run(_ session: CommandSession) throws(CredentialError) {
         guard let role = arguments[Self.roleARN], !role.isEmpty else {
             throw CredentialError(
-                .usage, "--role-arn is missing: the role whose credentials are wanted",
+                .usage, "--role-arn is required: the role for the credentials",
                 hint: "credmgr aws --help")
         }
         try Self.check(role: role)
@@ -82,7 +82,7 @@ struct AWSCommand: Command {
         else {
             throw CredentialError(
                 .usage,
-                "--role-arn takes arn:aws:iam::ACCOUNT:role/NAME, not '\(UntrustedText.shown(role, limit: 80))'")
+                "--role-arn must be arn:aws:iam::ACCOUNT:role/NAME, not '\(UntrustedText.shown(role, limit: 80))'")
         }
     }
 
@@ -95,11 +95,11 @@ struct AWSCommand: Command {
         let named = variable("AWS_ENDPOINT_URL_STS") ?? variable("AWS_ENDPOINT_URL")
         guard let text = named ?? KnownService.awsTokenServiceAddress(region: region) else {
             throw CredentialError(
-                .usage, "'\(UntrustedText.shown(region ?? "", limit: 60))' is no region of AWS",
-                hint: "a region looks like eu-central-1; AWS_ENDPOINT_URL_STS names another service")
+                .usage, "'\(UntrustedText.shown(region ?? "", limit: 60))' is not an AWS region",
+                hint: "use a region such as eu-central-1, or set AWS_ENDPOINT_URL_STS")
         }
         guard let address = URI(text), address.isWeb, let destination = Destination(address) else {
-            throw CredentialError(.usage, "the endpoint of AWS's token service is not an https URL")
+            throw CredentialError(.usage, "the endpoint of AWS's token service must be an https URL")
         }
         let authority = TargetResolver(session).authority
         if case .refused(let refusal) = authority.ruling(
@@ -175,14 +175,15 @@ struct STSReply: Sendable {
             let said = Self.element("Message", in: body) ?? Self.element("Code", in: body) ?? "no reason"
             throw CredentialError(
                 response.status >= 500 || response.status == 429 ? .temporary : .denied,
-                "\(place) gives no credentials (HTTP status \(response.status)): \(UntrustedText.shown(said, limit: 300))"
+                "\(place) returned no credentials (HTTP status \(response.status)): "
+                    + "\(UntrustedText.shown(said, limit: 300))"
             )
         }
         guard let key = Self.element("AccessKeyId", in: body),
             let secret = Self.element("SecretAccessKey", in: body),
             let token = Self.element("SessionToken", in: body), let end = Self.element("Expiration", in: body),
             let expiresAt = Timestamp(rfc3339: Self.wholeSeconds(end))
-        else { throw CredentialError(.malformedReply, "\(place) answers with something that holds no credentials") }
+        else { throw CredentialError(.malformedReply, "the response of \(place) has no valid credentials") }
         var object = JSONObject()
         object["Version"] = 1
         object["AccessKeyId"] = .string(key)

@@ -7,8 +7,8 @@ struct AzureAccountShowCommand: Command {
     static let spec = CommandSpec(
         ["az", "account", "show"], "print the account as the Azure CLI does",
         details: """
-            The subscription is that of --subscription, AZURE_SUBSCRIPTION_ID or ARM_SUBSCRIPTION_ID; else the \
-            tenant stands in its place, as the Azure CLI has it for tenants without one.
+            The subscription is that of --subscription, AZURE_SUBSCRIPTION_ID or ARM_SUBSCRIPTION_ID. Otherwise, \
+            it is the tenant, as in the Azure CLI for tenants without a subscription.
             """,
         options: [
             SharedOption.type, SharedOption.account, AzureOption.tenant, AzureOption.subscription, AzureOption.name,
@@ -35,8 +35,8 @@ struct AzureAccountListCommand: Command {
         options: [SharedOption.type, SharedOption.account, AzureOption.tenant, all, refresh] + AzureOption.global,
         exitStatuses: [3])
 
-    private static let all = Option.flag("all", "taken for compatibility")
-    private static let refresh = Option.flag("refresh", "taken for compatibility")
+    private static let all = Option.flag("all", "accepted for compatibility; ignored")
+    private static let refresh = Option.flag("refresh", "accepted for compatibility; ignored")
 
     let arguments: Arguments
 
@@ -52,7 +52,7 @@ struct AzureAccountListCommand: Command {
 /// `credmgr az version`: libraries ask it whether the Azure CLI is new enough.
 struct AzureVersionCommand: Command {
     static let spec = CommandSpec(
-        ["az", "version"], "print a version of the Azure CLI that answers as credmgr does",
+        ["az", "version"], "print the version of the Azure CLI that credmgr emulates",
         options: AzureOption.global)
 
     /// The release whose answers are imitated.

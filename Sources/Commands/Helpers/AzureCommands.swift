@@ -32,8 +32,8 @@ enum AzureTenant {
             let type = target.type.name
             throw CredentialError(
                 .noSuchAccount,
-                tenant.map { "account type \(type) is of tenant \($0)" } ?? "account type \(type) names no tenant",
-                hint: "name a type of that tenant with --type; to see them: credmgr types")
+                tenant.map { "account type \(type) is for tenant \($0)" } ?? "account type \(type) names no tenant",
+                hint: "name an account type of the tenant with --type; list the types: credmgr types")
         }
         return (target, tenant)
     }

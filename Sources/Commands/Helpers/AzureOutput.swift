@@ -5,16 +5,16 @@ import StrictJSON
 /// Options of the Azure CLI that several commands take.
 enum AzureOption {
     static let tenant = Option.value(
-        "tenant", short: "t", .any("TENANT"), "take the account type of this tenant")
+        "tenant", short: "t", .any("TENANT"), "use the account type of this tenant")
     static let subscription = Option.value(
-        "subscription", short: "s", .any("ID"), "printed again; tokens do not depend on it")
+        "subscription", short: "s", .any("ID"), "accepted for compatibility; printed unchanged")
     static let name = Option.value("name", short: "n", .any("ID"), "the same as --subscription")
     private static let output = Option.value(
         "output", short: "o", .choice("FORMAT", ["json", "jsonc", "none", "table", "tsv", "yaml", "yamlc"]),
-        "how to print it")
-    private static let query = Option.value("query", .any("NAMES"), "print a part only, named as in JMESPath")
-    private static let onlyShowErrors = Option.flag("only-show-errors", "say nothing but errors")
-    private static let debug = Option.flag("debug", "say more, as --verbose does")
+        "the output format")
+    private static let query = Option.value("query", .any("NAMES"), "print only this part, in JMESPath syntax")
+    private static let onlyShowErrors = Option.flag("only-show-errors", "print only errors")
+    private static let debug = Option.flag("debug", "print details, same as --verbose")
 
     /// Those that every command of the Azure CLI takes.
     static let global: [any DeclaredOption] = [output, query, onlyShowErrors, debug]
@@ -93,7 +93,7 @@ struct AzureQuery {
     private static func unknown(_ text: String) -> CredentialError {
         CredentialError(
             .usage,
-            "--query takes names with dots between them, and indices, not \(UntrustedText.shown(text, limit: 80))",
+            "--query must be names separated by dots, and indices, not \(UntrustedText.shown(text, limit: 80))",
             hint: "pipe the JSON into jq for more")
     }
 
@@ -113,7 +113,8 @@ struct AzureQuery {
             guard let member = object[name] else {
                 throw CredentialError(
                     .usage,
-                    "there is no \(UntrustedText.shown(name, limit: 60)) for --query; there are \(object.keys.joined(separator: ", "))"
+                    "\(UntrustedText.shown(name, limit: 60)) not found for --query: expected one of "
+                        + "\(object.keys.joined(separator: ", "))"
                 )
             }
             return try Self.value(in: member, rest)

@@ -10,8 +10,9 @@ struct AzureTokenCommand: Command {
     static let spec = CommandSpec(
         ["az", "account", "get-access-token"], "print a token as the Azure CLI does",
         details: """
-            Answers like the command of the Azure CLI, for programs that call that: with a script called az that \
-            runs 'credmgr az "$@"'. Of JMESPath --query takes names and indices. A token is valid for at least five minutes.
+            Prints a token like the Azure CLI, for programs that call the Azure CLI: install a script named az \
+            that runs 'credmgr az "$@"'. --query supports the names and indices of JMESPath. A token is valid for \
+            at least five minutes.
             """,
         parameters: [furtherScope],
         options: [
@@ -23,12 +24,12 @@ struct AzureTokenCommand: Command {
         ],
         exitStatuses: [3, 4, 5, 6, 7])
 
-    private static let furtherScope = Parameter.variadic("further", .any("SCOPE"), "further scopes behind --scope")
+    private static let furtherScope = Parameter.variadic("further", .any("SCOPE"), "more scopes after --scope")
     private static let resource = Option.value("resource", .any("URI"), "the resource; its scope is URI/.default")
     private static let resourceType = Option.value(
         "resource-type",
         .choice("NAME", ["aad-graph", "arm", "batch", "data-lake", "media", "ms-graph", "oss-rdbms"]),
-        "a resource by the Azure CLI's name for it")
+        "the Azure CLI's name of the resource")
     private static let tenant = AzureOption.tenant
 
     let arguments: Arguments
@@ -69,7 +70,7 @@ struct AzureTokenCommand: Command {
         // As the Azure CLI takes them: '--scope A B'.
         let further = arguments[Self.furtherScope].flatMap { $0.split(separator: " ").map(String.init) }
         guard further.isEmpty || !query.scope.isEmpty else {
-            throw CredentialError(.usage, "a word without an option: scopes stand behind --scope")
+            throw CredentialError(.usage, "unexpected argument: scopes must follow --scope")
         }
         query.scope += further
         var resource = arguments[Self.resource]

@@ -6,14 +6,14 @@ import StrictJSON
 /// `credmgr bazel`: a credential helper of Bazel (github.com/EngFlow/credential-helper-spec).
 struct BazelCommand: Command {
     static let spec = CommandSpec(
-        ["bazel"], "answer Bazel as a credential helper",
+        ["bazel"], "run as a credential helper of Bazel",
         details: """
-            Reads the request for a URI on standard input and prints the header fields for it: the token as bearer, \
-            or as password of the user that a rule of config.json names. Without a token there are none.
+            Reads the request for a URI from standard input and prints its header fields: the token as bearer, or \
+            as password of the user that a rule of config.json names. Without a token, it prints no header fields.
             """,
         parameters: [operation], options: [SharedOption.type, SharedOption.account],
         examples: [
-            .init("what Bazel asks", #"echo '{"uri":"https://cache.example.com/"}' | credmgr bazel get"#)
+            .init("a request of Bazel", #"echo '{"uri":"https://cache.example.com/"}' | credmgr bazel get"#)
         ],
         exitStatuses: [3, 4, 5, 6, 7])
 
@@ -27,7 +27,7 @@ struct BazelCommand: Command {
     func run(_ session: CommandSession) throws(CredentialError) {
         let input = try session.context.console.readInput(limit: Self.inputLimit)
         guard let uri = (try? JSONValue.parse(input))?.object?["uri"]?.string else {
-            throw CredentialError(.usage, "standard input is not what Bazel writes to a credential helper")
+            throw CredentialError(.usage, "standard input must be a credential helper request of Bazel")
         }
         var answer = JSONObject()
         var fields = JSONObject()

@@ -7,10 +7,11 @@ import StrictJSON
 /// `credmgr cargo`: a credential provider of cargo (the Cargo Book, "Credential Provider Protocol").
 struct CargoCommand: Command {
     static let spec = CommandSpec(
-        ["cargo"], "answer cargo as a credential provider",
+        ["cargo"], "run as a credential provider of cargo",
         details: """
-            cargo runs it under the name cargo-credential-credmgr and speaks lines of JSON with it. The token is \
-            given as 'Bearer TOKEN' where the index asks for such, or with --bearer behind the provider's name.
+            cargo runs this command under the name cargo-credential-credmgr and exchanges lines of JSON with it. \
+            The token has the form 'Bearer TOKEN' if the index asks for this form, or with --bearer after the \
+            provider's name.
             """,
         options: [plugin, SharedOption.type, SharedOption.account],
         examples: [
@@ -18,7 +19,7 @@ struct CargoCommand: Command {
         ],
         exitStatuses: [3, 4, 5, 6, 7])
 
-    private static let plugin = Option.flag("cargo-plugin", "given by cargo")
+    private static let plugin = Option.flag("cargo-plugin", "set by cargo")
 
     let arguments: Arguments
 

@@ -127,7 +127,7 @@ struct CredentialHelper: Sendable {
             return try choose(query.destination, options, authority)
         }
         let refusal = TokenDestinationPolicy.Refusal(
-            "\(UntrustedText.shown(name, limit: 80)), who is asked for, is no account for \(query.destination)")
+            "requested user \(UntrustedText.shown(name, limit: 80)) is not an account for \(query.destination)")
         if options.account == nil { options.account = name }
         do throws(CredentialError) {
             let finding = try choose(query.destination, options, authority)
@@ -193,7 +193,7 @@ struct CredentialHelper: Sendable {
         guard found.count > 1 else { return found.first }
         throw CredentialError(
             .ambiguousAccount,
-            "several account types are for \(destination): \(found.map(\.name).joined(separator: ", "))",
+            "several account types match \(destination): \(found.map(\.name).joined(separator: ", "))",
             hint: authority.refusal(of: found[0].name, destination).advice)
     }
 }

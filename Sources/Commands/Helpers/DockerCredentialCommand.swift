@@ -7,11 +7,11 @@ import StrictJSON
 /// refused, and `erase` leaves the sign-in as it is.
 struct DockerCredentialCommand: Command {
     static let spec = CommandSpec(
-        ["docker-credential"], "give tokens to docker",
+        ["docker-credential"], "run as a credential helper of docker",
         details: """
-            A credential helper of docker, as docker-credential-credmgr in its search path. A registry gets a token \
-            under the conditions of git-credential. Nothing is stored, so 'docker login' is not for these \
-            registries; 'erase' leaves the sign-in as it is.
+            A credential helper of docker, as docker-credential-credmgr in its search path. A registry gets a \
+            token under the conditions of git-credential. The helper stores no credentials, so do not use 'docker \
+            login' for these registries. 'erase' does not change the account.
             """,
         parameters: [operation],
         options: [SharedOption.type, SharedOption.account],
@@ -43,7 +43,8 @@ struct DockerCredentialCommand: Command {
             case "erase": _ = try session.context.console.readInput(limit: Self.inputLimit)
             default:
                 throw CredentialError(
-                    .unsupported, "credmgr gives tokens of its accounts to docker and keeps no other credentials",
+                    .unsupported,
+                    "credmgr returns tokens of its accounts to docker and stores no other credentials",
                     hint: "use another helper for this registry: credHelpers in ~/.docker/config.json")
             }
         } catch {

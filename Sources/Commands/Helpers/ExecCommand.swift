@@ -9,11 +9,11 @@ package struct ExecCommand: Command {
     static let spec = CommandSpec(
         ["exec"], "run a command with a token",
         details: """
-            Runs the command with a token in its environment as ACCESS_TOKEN, and with CREDMGR_TOKEN_FILE naming a \
-            private file that holds a token, too, and is kept valid while the command runs. The file is in memory, in \
-            a directory of its own, and goes with the command. On a machine without such a place the variable is not \
-            set. With --file-env its name is in that variable as well, and the token in the file ends without a \
-            newline. Exit status and signals pass through.
+            Runs the command with a token in the environment variable ACCESS_TOKEN. CREDMGR_TOKEN_FILE names a \
+            private file with a token that stays valid while the command runs. The file is in memory, in its own \
+            directory, and is removed when the command ends. If the machine has no such directory, \
+            CREDMGR_TOKEN_FILE is not set. With --file-env, a second variable names the file, and the token in the \
+            file ends without a newline. Exit status and signals pass through.
             """,
         parameters: [command, argument],
         options: [
@@ -23,7 +23,7 @@ package struct ExecCommand: Command {
         ],
         examples: [
             .init("a script that reads ACCESS_TOKEN", "credmgr exec --type ToDoList -- ./backup.sh"),
-            .init("under another name", "credmgr exec --type GitHub --env GH_TOKEN -- gh pr list"),
+            .init("with another variable name", "credmgr exec --type GitHub --env GH_TOKEN -- gh pr list"),
             .init(
                 "for programs that read a file",
                 "credmgr exec --type Work --id-token --file-env AWS_WEB_IDENTITY_TOKEN_FILE -- aws s3 ls"),
@@ -35,7 +35,7 @@ package struct ExecCommand: Command {
     private static let environmentVariable = Option.value(
         "env", .any("NAME"), "the variable to use instead of ACCESS_TOKEN")
     private static let fileVariable = Option.value(
-        "file-env", .any("NAME"), "a variable for the name of the file, beside CREDMGR_TOKEN_FILE")
+        "file-env", .any("NAME"), "an additional variable for the name of the token file")
 
     let arguments: Arguments
 
@@ -46,7 +46,7 @@ package struct ExecCommand: Command {
             throw CredentialError(
                 .usage,
                 words[0].contains("/")
-                    ? "'\(UntrustedText.shown(words[0]))' is no program that can be run"
+                    ? "'\(UntrustedText.shown(words[0]))' is not an executable program"
                     : "no program '\(UntrustedText.shown(words[0]))' in PATH")
         }
         let target = try TargetResolver(session).target(TargetOptions(arguments))
@@ -81,17 +81,17 @@ package struct ExecCommand: Command {
         do throws(CredentialError) { try keeper.end() } catch { notices.warning(left(error)) }
         guard context.programs.endsWithThisProcess, keeper.isRefreshing else { return }
         notices.warning(
-            "the command has ended; credmgr waits for a refresh that is under way, because this container ends with it"
+            "the command has ended; credmgr waits for a running refresh before this container stops"
         )
         for _ in 0..<patience where keeper.isRefreshing { context.programs.pause(seconds: 1) }
         if keeper.isRefreshing {
             notices.warning(
-                "the refresh has not ended after \(patience) s; credmgr ends, and its tokens may be lost")
+                "the refresh did not finish within \(patience) s; credmgr exits, and its tokens may be lost")
         }
     }
 
     private static func left(_ error: CredentialError) -> LocalizedMessage {
-        "the token's file was not removed: \(error)"
+        "cannot remove the token file: \(error)"
     }
 
     /// Warns that the command runs without the token's file.
@@ -143,7 +143,7 @@ package struct ExecCommand: Command {
         guard let name = arguments[option] else { return nil }
         guard ShellQuoting.isVariable(name) else {
             throw CredentialError(
-                .usage, "\(option.spec.written) takes the name of a variable: letters, digits and '_'")
+                .usage, "\(option.spec.written) must be the name of a variable: letters, digits and '_'")
         }
         return name
     }
@@ -212,11 +212,11 @@ extension ExecCommand {
     }
 
     private static func unattended(_ error: CredentialError) -> LocalizedMessage {
-        "the token is not refreshed: \(error)"
+        "cannot refresh the token: \(error)"
     }
 
     private static var misuse: CredentialError {
-        CredentialError(.usage, "'\(ExecHandover.command)' is for credmgr itself", hint: "credmgr exec --help")
+        CredentialError(.usage, "'\(ExecHandover.command)' is reserved for credmgr", hint: "credmgr exec --help")
     }
 
     private static func keeper(

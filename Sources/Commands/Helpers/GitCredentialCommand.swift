@@ -6,11 +6,11 @@ import OAuth
 /// `credmgr git-credential`: what git asks its credential helpers (gitcredentials(7)).
 struct GitCredentialCommand: Command {
     static let spec = CommandSpec(
-        ["git-credential"], "give tokens to git",
+        ["git-credential"], "run as a credential helper of git",
         details: """
-            A credential helper of git. A server gets a token only if api_base or api_origins of an account type \
-            name it, or a rule of config.json with its host; for all others git asks its next helper. A token that \
-            the server refuses is refreshed. Nothing is stored.
+            Provides tokens to git as a credential helper. A server gets a token only if api_base or api_origins \
+            of an account type, or a rule of config.json, names its host. For other servers, git asks its next \
+            helper. If a server refuses a token, credmgr refreshes the token. It stores no credentials.
             """,
         parameters: [operation],
         options: [SharedOption.type, SharedOption.account],

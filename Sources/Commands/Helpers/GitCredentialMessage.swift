@@ -20,7 +20,7 @@ package struct GitCredentialMessage: Sendable, Equatable {
                 let equals = line.firstIndex(of: UInt8(ascii: "=")), equals > line.startIndex,
                 let key = String(validating: line[..<equals], as: UTF8.self),
                 let value = String(validating: line[(equals + 1)...], as: UTF8.self)
-            else { throw CredentialError(.usage, "standard input is not what git writes to a credential helper") }
+            else { throw CredentialError(.usage, "standard input is not a valid credential request of git") }
             if key.utf8.suffix(2).elementsEqual("[]".utf8) {
                 if value.isEmpty { lists[key] = [] } else { lists[key, default: []].append(value) }
             } else {

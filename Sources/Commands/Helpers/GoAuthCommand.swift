@@ -4,17 +4,18 @@ import CredentialCore
 /// `credmgr goauth`: what the `go` command runs for `GOAUTH` (`go help goauth`).
 struct GoAuthCommand: Command {
     static let spec = CommandSpec(
-        ["goauth"], "answer go as GOAUTH wants it",
+        ["goauth"], "print credentials for the go command (GOAUTH)",
         details: """
-            With GOAUTH="credmgr goauth" the go command asks for the credentials of a URL after a server has refused \
-            it. The token is given as bearer, or as password of the user that a rule of config.json names, for all of \
-            the server that it may go to: the origin, or the path of the rule.
+            With GOAUTH="credmgr goauth", the go command asks for the credentials of a URL after a server has \
+            refused the URL. credmgr prints the token as bearer, or as the password of the user that a rule of \
+            config.json names. The token applies to the origin, or to the path of the rule.
             """,
         parameters: [url], options: [SharedOption.type, SharedOption.account],
         examples: [.init("for private modules", "export GOAUTH='credmgr goauth'")],
         exitStatuses: [3, 4, 5, 6, 7])
 
-    private static let url = Parameter.optional("url", .any("URL"), "the URL; without one nothing is said")
+    private static let url = Parameter.optional(
+        "url", .any("URL"), "the URL; without a URL, credmgr prints no credentials")
 
     let arguments: Arguments
 

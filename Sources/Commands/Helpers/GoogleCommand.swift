@@ -7,14 +7,14 @@ import StrictJSON
 /// google.aip.dev/auth/4117).
 struct GoogleCommand: Command {
     static let spec = CommandSpec(
-        ["google"], "print a token as Google's executable-sourced credentials want it",
+        ["google"], "print a token for Google's executable-sourced credentials",
         details: """
-            Google's libraries run it where a credential file of the type external_account names it as executable, and \
-            their variable for that allows executables. It prints the account's id token. A failure is told in \
-            the answer, too.
+            Google's libraries run this command if a credential file of the type external_account names it as \
+            executable, and the libraries' variable allows executables. It prints the account's ID token. It also \
+            reports a failure in the response.
             """,
         options: [SharedOption.type, SharedOption.account, SharedOption.policy, SharedOption.scope],
-        examples: [.init("what a library runs", "credmgr google --type Work")], exitStatuses: [3, 4, 5, 6, 7])
+        examples: [.init("as a library runs it", "credmgr google --type Work")], exitStatuses: [3, 4, 5, 6, 7])
 
     private static let tokenTypeVariable = "GOOGLE_EXTERNAL_ACCOUNT_TOKEN_TYPE"
     private static let idTokenType = "urn:ietf:params:oauth:token-type:id_token"
@@ -29,7 +29,7 @@ struct GoogleCommand: Command {
             let type = GlobalOptions.set(Self.tokenTypeVariable, session.context.environment) ?? Self.idTokenType
             guard Self.known.contains(type) else {
                 throw CredentialError(
-                    .unsupported, "tokens of the type \(UntrustedText.shown(type, limit: 100)) cannot be had here")
+                    .unsupported, "token type \(UntrustedText.shown(type, limit: 100)) is not supported")
             }
             var query = TokenQuery(arguments, configuration: session.configuration)
             query.wantsIDToken = true

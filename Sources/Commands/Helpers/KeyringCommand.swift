@@ -8,15 +8,15 @@ struct KeyringCommand: Command {
     static let spec = CommandSpec(
         ["keyring"], "print a token as Python's keyring does",
         details: """
-            Answers 'keyring get' for pip, uv and twine. The service is an index's URL or host. Nothing is given for \
-            a server that no rule and no account type names: exit 1. Tokens come from sign-ins, so set and del are \
-            refused.
+            Implements 'keyring get' for pip, uv and twine. The service is the URL or host of an index. If no rule \
+            and no account type names the server, credmgr prints no token and exits with 1. Tokens come from \
+            sign-ins, so credmgr refuses set and del.
             """,
         parameters: [operation, service, username],
         options: [mode, output, SharedOption.type, SharedOption.account],
         examples: [
             .init(
-                "what pip asks", "credmgr keyring --mode=creds --output=json get https://pypi.example.com/simple/")
+                "as pip runs it", "credmgr keyring --mode=creds --output=json get https://pypi.example.com/simple/")
         ],
         exitStatuses: [3, 4, 5, 6, 7])
 
@@ -26,22 +26,23 @@ struct KeyringCommand: Command {
     private static let username = Parameter.optional("username", .any("USER"), "the user name")
     private static let mode = Option.choice(
         "mode", "MODE", of: KeyringRequest.Mode.self, "the token alone, or user name and token on two lines")
-    private static let output = Option.choice("output", "FORMAT", of: KeyringRequest.Format.self, "how to print it")
+    private static let output = Option.choice(
+        "output", "FORMAT", of: KeyringRequest.Format.self, "the output format")
 
     let arguments: Arguments
 
     func run(_ session: CommandSession) throws(CredentialError) {
         guard arguments[Self.operation] == "get" else {
             throw CredentialError(
-                .unsupported, "credmgr gives tokens of its accounts and keeps no other credentials")
+                .unsupported, "credmgr returns tokens of its accounts and stores no other credentials")
         }
         let request = KeyringRequest(
             service: arguments[Self.service], username: arguments[Self.username],
             mode: arguments[Self.mode] ?? .password, format: arguments[Self.output] ?? .plain)
         guard let text = try request.answer(TargetOptions(arguments), session) else {
             throw CredentialError(
-                .noCredential, "nothing for \(UntrustedText.shown(request.service, limit: 200))",
-                hint: "-v says why")
+                .noCredential, "no token for \(UntrustedText.shown(request.service, limit: 200))",
+                hint: "use -v to see the reason")
         }
         try session.print(text)
     }
@@ -53,10 +54,10 @@ struct KeyringShimCommand: Command {
     static let word = ProgramAlias.keyringShim
 
     static let spec = CommandSpec(
-        [word], role: .hidden, "answers as keyring, and asks the real one for the rest", parameters: [words],
+        [word], role: .hidden, "act as keyring, and pass other requests to the real keyring", parameters: [words],
         runsProgram: true)
 
-    private static let words = Parameter.variadic("words", .any("WORD"), "what keyring was called with")
+    private static let words = Parameter.variadic("words", .any("WORD"), "the arguments of keyring")
 
     let arguments: Arguments
 
@@ -67,7 +68,7 @@ struct KeyringShimCommand: Command {
         }
         guard let real = session.context.programs.otherProgram("keyring") else {
             throw CredentialError(
-                .noCredential, "credmgr knows nothing for this, and there is no other keyring in PATH")
+                .noCredential, "credmgr has no token for this service, and PATH has no other keyring")
         }
         let ending = try session.context.programs.accompany(
             [real] + words, variables: [:], meanwhile: {}, unattended: { _ in })

@@ -6,12 +6,12 @@ import StrictJSON
 /// `credmgr kubernetes`: a credential plugin of `kubectl` (client.authentication.k8s.io).
 struct KubernetesCommand: Command {
     static let spec = CommandSpec(
-        ["kubernetes"], "give tokens to kubectl",
+        ["kubernetes"], "run as a credential plugin of kubectl",
         details: """
             A credential plugin of kubectl (client.authentication.k8s.io/v1 and v1beta1). With provideClusterInfo, \
             the cluster's extension client.authentication.k8s.io/exec may name type, account, policy, scope, \
-            resource and audience; options count more. The extension cannot ask for more than the type does: \
-            another scope, resource or audience is given by an option.
+            resource and audience. Options take precedence. The extension cannot request more than the type does. \
+            For another scope, resource or audience, use an option.
             """,
         options: [
             SharedOption.type, SharedOption.account, SharedOption.policy, SharedOption.scope, SharedOption.resource,
@@ -26,7 +26,7 @@ struct KubernetesCommand: Command {
         ],
         exitStatuses: [3, 4, 5, 6, 7])
 
-    private static let idToken = SharedOption.idToken.described("give the id token")
+    private static let idToken = SharedOption.idToken.described("print the ID token")
 
     let arguments: Arguments
 
@@ -136,7 +136,8 @@ private struct ClusterSettings {
         ])
         return CredentialError(
             .denied,
-            "\(place) asks for '\(UntrustedText.shown(value))' as \(LocalizedMessage(verbatim: key)), which account type \(type.name) does not name",
-            hint: "if this cluster may have that: \(LocalizedMessage(verbatim: command))")
+            "\(place) requests '\(UntrustedText.shown(value))' as \(LocalizedMessage(verbatim: key)): account type "
+                + "\(type.name) does not name this value",
+            hint: "if this cluster may request this value: \(LocalizedMessage(verbatim: command))")
     }
 }

@@ -7,8 +7,8 @@ struct OIDCTokenCommand: Command {
     static let spec = CommandSpec(
         ["oidc-token"], "print a token as oidc-agent does",
         details: """
-            Takes the options of oidc-agent's oidc-token. The account type stands for the short name; an issuer's \
-            URL stands for the type that has it.
+            Accepts the options of oidc-agent's oidc-token. Use the account type as the short name. The URL of an \
+            issuer selects the account type with that issuer.
             """,
         parameters: [nameOrIssuer],
         options: [
@@ -24,10 +24,10 @@ struct OIDCTokenCommand: Command {
         "time", short: "t", atLeast: 0, "how long the token must still be valid"
     )
     private static let forceNew = Option.flag("force-new", short: "f", "refresh even if the token is still valid")
-    private static let scope = Option.words("scope", short: "s", .any("SCOPES"), "the scopes wanted")
+    private static let scope = Option.words("scope", short: "s", .any("SCOPES"), "the scopes to request")
     // As oidc-agent takes it: also what is no URI, which the provider may know.
     private static let aud = Option.value("aud", .any("URI"), "the resource the token is for (RFC 8707)")
-    private static let idToken = Option.flag("id-token", "print the id token")
+    private static let idToken = Option.flag("id-token", "print the ID token")
     private static let all = Option.flag("all", short: "a", "print token, issuer and expiry, a line each")
     private static let env = Option.flag(
         "env", short: "c", "print shell commands that set OIDC_AT, OIDC_ISS and OIDC_EXP")
@@ -40,7 +40,7 @@ struct OIDCTokenCommand: Command {
     private static let bearer = Option.flag("bearer", "print 'Bearer' and the token")
     private static let authHeader = Option.flag("auth-header", "print the header field, without a newline")
     private static let name = Option.value(
-        "name", .any("NAME"), "taken for compatibility; nobody is asked, so no name is shown")
+        "name", .any("NAME"), "accepted for compatibility; ignored")
 
     let arguments: Arguments
 
@@ -100,7 +100,7 @@ struct OIDCTokenCommand: Command {
         for option in [Self.token, Self.issuer, Self.expiresAt] {
             if let name = arguments[option]?.value, !ShellQuoting.isVariable(name) {
                 throw CredentialError(
-                    .usage, "\(option.spec.written) takes the name of a variable: letters, digits and '_'")
+                    .usage, "\(option.spec.written) must be the name of a variable: letters, digits and '_'")
             }
         }
         return query
@@ -129,7 +129,7 @@ struct OIDCTokenCommand: Command {
                 types.isEmpty
                     ? "no account type has the issuer \(UntrustedText.shown(issuer))"
                     : "several account types have the issuer \(UntrustedText.shown(issuer)): \(types.map(\.name).joined(separator: ", "))",
-                hint: types.isEmpty ? "credmgr types" : "name one of them")
+                hint: types.isEmpty ? "credmgr types" : "name one of these account types")
         }
         return first.name
     }

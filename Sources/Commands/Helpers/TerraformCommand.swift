@@ -6,20 +6,21 @@ import StrictJSON
 /// `credmgr terraform`: a credentials helper of Terraform and OpenTofu ("Credentials Helpers" in their documentation).
 struct TerraformCommand: Command {
     static let spec = CommandSpec(
-        ["terraform"], "answer Terraform as a credentials helper",
+        ["terraform"], "run as a credentials helper of Terraform",
         details: """
-            Terraform looks for it under the name terraform-credentials-credmgr. It prints an object with the token \
-            for a host, or an empty one. Tokens come from sign-ins: store is refused, and forget does nothing.
+            Terraform runs this command under the name terraform-credentials-credmgr. It prints an object with the \
+            token for a host, or an empty object. Tokens come from sign-ins, so credmgr refuses store, and forget \
+            has no effect.
             """,
         parameters: [operation, host], options: [SharedOption.type, SharedOption.account],
-        examples: [.init("what Terraform asks", "credmgr terraform get app.terraform.io")],
+        examples: [.init("as Terraform runs it", "credmgr terraform get app.terraform.io")],
         exitStatuses: [3, 4, 5, 6, 7])
 
     private enum Operation: String, CaseIterable, Sendable { case get, store, forget }
 
     private static let operation = Parameter.choice(
-        "operation", "OPERATION", of: Operation.self, "what Terraform wants")
-    private static let host = Parameter.required("host", .any("HOST"), "the host, perhaps with a port")
+        "operation", "OPERATION", of: Operation.self, "the operation that Terraform requests")
+    private static let host = Parameter.required("host", .any("HOST"), "the host, optionally with a port")
 
     let arguments: Arguments
 
@@ -29,7 +30,8 @@ struct TerraformCommand: Command {
         case .forget: break
         case .store:
             throw CredentialError(
-                .unsupported, "credmgr gives tokens of its accounts to Terraform and keeps no other credentials")
+                .unsupported,
+                "credmgr returns tokens of its accounts to Terraform and stores no other credentials")
         }
     }
 

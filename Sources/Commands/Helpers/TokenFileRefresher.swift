@@ -102,7 +102,7 @@ final class TokenFileRefresher: Sendable {
                 told = nil
                 if query.freshness.allows(next.token, now: session.context.clock.now) { pause = 1 }
             } catch {
-                if error.message != told { session.notices.warning("the token is not refreshed: \(error)") }
+                if error.message != told { session.notices.warning("cannot refresh the token: \(error)") }
                 told = error.message
                 withdrawEnded()
                 if !Self.passing.contains(error.code.exitStatus) { return error }
@@ -162,9 +162,10 @@ final class TokenFileRefresher: Sendable {
         case nil: return
         case .success?:
             session.notices.warning(
-                "the token in \(UntrustedText.shown(path)) has ended: the file is gone until there is another")
+                "the token in \(UntrustedText.shown(path)) has expired: credmgr removed the file until it gets a "
+                    + "new token")
         case .failure(let error)?:
-            session.notices.warning("the token in \(UntrustedText.shown(path)) has ended: \(error)")
+            session.notices.warning("the token in \(UntrustedText.shown(path)) has expired: \(error)")
         }
     }
 

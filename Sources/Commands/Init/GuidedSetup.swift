@@ -172,10 +172,10 @@ struct GuidedSetup: Sendable {
         case .placeholder(let name): return fill(name, with: word)
         case .issuer: return take(issuer: word)
         case .settingsFile:
-            guard !word.isEmpty, text.utf8.count < 4_096 else { return .refused("give the path of the file") }
+            guard !word.isEmpty, text.utf8.count < 4_096 else { return .refused("enter the path of the file") }
             read(word)
         case .registration:
-            guard let yes = Self.isYes(word) else { return .refused("answer y or n") }
+            guard let yes = Self.isYes(word) else { return .refused("enter y or n") }
             registers = yes
             step = yes ? afterClient : .ask(.clientID)
         case .clientID:
@@ -191,7 +191,7 @@ struct GuidedSetup: Sendable {
             }
             // The client of a file is in the file.
             if file != nil {
-                guard text.utf8.count < 4_096 else { return .refused("give the path of the file") }
+                guard text.utf8.count < 4_096 else { return .refused("enter the path of the file") }
                 read(word)
                 return .accepted
             }
@@ -230,7 +230,7 @@ struct GuidedSetup: Sendable {
         } else if TenantLookup.isDomain(value, of: placeholder) {
             step = .perform(.resolveTenant(value))
         } else {
-            return .refused("give \(placeholder.form.description)")
+            return .refused("use \(placeholder.form.description)")
         }
         return .accepted
     }
@@ -239,7 +239,7 @@ struct GuidedSetup: Sendable {
         let text = word.contains("://") ? word : "https://" + word
         guard let address = URI(text), address.isWeb, address.isSecure, !address.host.isEmpty,
             address.query == nil, address.fragment == nil, text.utf8.count <= 2_048
-        else { return .refused("give a URL with https, such as https://login.example.com") }
+        else { return .refused("use a URL with https, such as https://login.example.com") }
         issuer = text
         step = .perform(.askProvider)
         return .accepted
@@ -249,7 +249,7 @@ struct GuidedSetup: Sendable {
         var secret = text
         while secret.last?.isWhitespace == true { secret.removeLast() }
         if secret.isEmpty, preset?.needsClientSecret == true {
-            return .refused("this provider requires the client secret, of native applications too")
+            return .refused("this provider requires a client secret even for native applications")
         }
         guard secret.utf8.count <= Self.longest.secret, secret.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
             return .refused("a client secret has no control characters and at most 4,096 bytes")
@@ -280,7 +280,7 @@ struct GuidedSetup: Sendable {
 
     /// The fault of a client ID (RFC 6749, appendix A.1); `nil` if it may be one.
     private static func problem(ofClientID word: String) -> LocalizedMessage? {
-        if word.isEmpty { return "give the client ID that the provider shows for the application" }
+        if word.isEmpty { return "enter the client ID that the provider shows for the application" }
         guard word.utf8.count <= longest.clientID, word.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
             return "a client ID is one word of ASCII characters, at most 1,024 of them"
         }

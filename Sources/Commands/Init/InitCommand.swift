@@ -6,11 +6,12 @@ struct InitCommand: Command {
     static let spec = CommandSpec(
         ["init"], "sign in for the first time, guided",
         details: """
-            Asks for the provider and what that needs, shows what to register there, then signs in and shows the line \
-            for a script. Each answer is checked at once. Ctrl-C ends it and leaves nothing behind. The last lines are \
-            the commands that do the same without questions.
+            Asks for the provider and its values, shows what to register at the provider, then signs you in and \
+            shows the command for a script. It checks each value at once. Press Ctrl-C to stop without saving. The \
+            last lines are the commands that do the same without prompts.
 
-            Needs a terminal. 'login' and 'types add' without arguments begin this if no account type is defined.
+            Requires a terminal. If no account type is defined, 'login' and 'types add' without arguments also \
+            start it.
             """,
         options: [name],
         examples: [.init("sign in for the first time", "credmgr init")],
@@ -42,10 +43,11 @@ struct InitCommand: Command {
     ) throws(CredentialError) {
         guard session.mayAsk else {
             var error = CredentialError(
-                .usage, "init asks questions, and no terminal is there to answer them",
-                hint: "such as: credmgr login https://login.example.com --client-id 0a1b --name Work")
+                .usage, "init asks questions and requires a terminal",
+                hint: "for example: credmgr login https://login.example.com --client-id 0a1b --name Work")
             error.additionalHints = [
-                "such as: credmgr types add Work --issuer https://login.example.com --client-id 0a1b --scope \"openid profile\""
+                "for example: credmgr types add Work --issuer https://login.example.com --client-id 0a1b --scope "
+                    + "\"openid profile\""
             ]
             throw error
         }

@@ -18,7 +18,9 @@ struct InitDialogue {
     ///   can mend.
     func run(_ beginning: GuidedSetup) throws(CredentialError) {
         var setup = beginning
-        say("This signs you in for the first time. Ctrl-C ends it, and nothing is saved before the last step.")
+        say(
+            "This guides you through your first sign-in. Press Ctrl-C to stop. credmgr saves only in the last "
+                + "step.")
         while true {
             switch setup.step {
             case .ask(let question): try ask(question, &setup)
@@ -82,7 +84,7 @@ struct InitDialogue {
 
     private func prompt(of question: GuidedSetup.Question, _ setup: GuidedSetup) -> LocalizedMessage {
         switch question {
-        case .provider: "Its number or name, or a part of it: "
+        case .provider: "Number or name, or a part of the name: "
         case .placeholder(let name):
             setup.placeholder(name)?.standard.map { "\(name) [\($0)]: " } ?? "\(name): "
         case .issuer: "Issuer: "
@@ -91,13 +93,13 @@ struct InitDialogue {
         case .clientID: "Client ID: "
         case .clientSecret:
             setup.preset?.needsClientSecret == true
-                ? "Client secret (it is not shown): "
-                : "Client secret (it is not shown; Enter if the client has none): "
+                ? "Client secret (hidden): "
+                : "Client secret (hidden; press Enter if the client has no secret): "
         case .name: "Name of the account type [\(setup.suggestedName)]: "
         case .retry:
             setup.file == nil
-                ? "Enter to sign in again, or another client ID: "
-                : "Enter to sign in again, or the path of another file: "
+                ? "Press Enter to sign in again, or enter another client ID: "
+                : "Press Enter to sign in again, or enter the path of another file: "
         }
     }
 
@@ -138,7 +140,7 @@ struct InitDialogue {
 
     private func arguments(_ words: [String]) throws(CredentialError) -> Arguments {
         guard case .command(let arguments) = try ArgumentParser(.standard).parse(words) else {
-            throw CredentialError(.internalFault, "the words of the guided sign-in are no command")
+            throw CredentialError(.internalFault, "the arguments of the guided sign-in are not a valid command")
         }
         return arguments
     }
@@ -244,15 +246,16 @@ struct InitDialogue {
             (
                 "kind",
                 isConfidential
-                    ? "native or desktop application; its secret is needed"
+                    ? "native or desktop application (with a client secret)"
                     : "native or desktop application (public client, no secret)"
             )
         ]
         if facts.flow == .code {
-            rows.append(("grant", "authorization code with PKCE; refresh tokens, if it can be chosen"))
+            rows.append(
+                ("grant", "authorization code with PKCE; also refresh tokens, if the provider offers the choice"))
             let isPortFree = LoopbackRedirect.hasFreePort(facts.redirectURI)
             let redirect = UntrustedText.shown(facts.redirectURI)
-            rows.append(("redirect URI", isPortFree ? "\(redirect) (the port may be any)" : "\(redirect)"))
+            rows.append(("redirect URI", isPortFree ? "\(redirect) (with any port)" : "\(redirect)"))
         } else {
             rows.append(("grant", "\(facts.flow.rawValue)"))
         }

@@ -129,7 +129,7 @@ final class MCPBridge: Sendable {
             }
             guard reply.status < 400 else {
                 throw CredentialError(
-                    .httpStatus, "\(address.origin) answered \(reply.status)",
+                    .httpStatus, "\(address.origin) responded with status \(reply.status)",
                     details: [UntrustedText.shown(String(decoding: reply.body, as: UTF8.self), limit: 500)])
             }
         } catch {

@@ -7,12 +7,13 @@ struct MCPCommand: Command {
     static let spec = CommandSpec(
         ["mcp"], "run a remote MCP server as a local command",
         details: """
-            For programs that start MCP servers as commands and speak with them over standard input and output: each \
-            message goes to URL with the account's token, and what comes back, streams too, is written line by line. \
-            The token is refreshed as it ends, and once when the server refuses it.
+            Runs a remote MCP server for programs that start MCP servers as commands, over standard input and \
+            output. credmgr sends each message to URL with the account's token and writes the responses, also \
+            streams, line by line. It refreshes the token when the token expires, and once if the server refuses \
+            the token.
 
-            Where nobody has signed in, the browser opens once, however many are started at the same time: the others \
-            wait and use the same sign-in. The account type is that of login --resource URL.
+            If you have not signed in, the browser opens once. Other processes that start at the same time wait \
+            and use the same sign-in. The account type is that of login --resource URL.
             """,
         parameters: [url],
         options: [SharedOption.type, SharedOption.account, clientID],
@@ -23,7 +24,7 @@ struct MCPCommand: Command {
 
     private static let url = Parameter.required("url", .any("URL"), "the server's address")
     private static let clientID = Option.value(
-        "client-id", .any("ID"), "the client to sign in with instead of registering one")
+        "client-id", .any("ID"), "the client ID to use instead of registering a client")
 
     let arguments: Arguments
 
@@ -63,7 +64,7 @@ struct MCPCommand: Command {
         }
         if let group = session.options.group { words += ["--group", group.name] }
         guard case .command(let login) = try ArgumentParser(.standard).parse(words) else {
-            throw CredentialError(.internalFault, "a sign-in that cannot be parsed")
+            throw CredentialError(.internalFault, "cannot parse the sign-in command")
         }
         // Standard output belongs to the protocol.
         var context = session.context
@@ -71,7 +72,7 @@ struct MCPCommand: Command {
         try LoginCommand(arguments: login).run(
             CommandSession(context: context, options: session.options, notices: session.notices))
         guard let (target, _) = try signedIn(url, session) else {
-            throw CredentialError(.signInRequired, "the sign-in gave no account for \(UntrustedText.shown(url))")
+            throw CredentialError(.signInRequired, "the sign-in created no account for \(UntrustedText.shown(url))")
         }
         return target
     }
@@ -126,7 +127,7 @@ private struct StderrConsole: Console {
     var hasPerson: Bool { false }
 
     func ask(_ prompt: LocalizedMessage, isSecret: Bool) throws(CredentialError) -> Secret {
-        throw CredentialError(.signInRequired, "nobody can be asked here: standard input is the protocol's")
+        throw CredentialError(.signInRequired, "cannot ask for input: the protocol uses standard input")
     }
 
     func unseen(_ work: () throws(CredentialError) -> Void) throws(CredentialError) { try work() }

@@ -73,8 +73,8 @@ package struct AccountPresentation: Sendable {
         let login = LoginHint(for: account, in: group)
         let name = UntrustedText.shown(account.shownName)
         return end > now
-            ? "the sign-in of \(name) (\(account.type)) ends \(RelativeTime.until(end, now: now)): \(login)"
-            : "the sign-in of \(name) (\(account.type)) has ended: \(login)"
+            ? "the grant of \(name) (\(account.type)) expires \(RelativeTime.until(end, now: now)): \(login)"
+            : "the grant of \(name) (\(account.type)) has expired: \(login)"
     }
 
     /// The status with its reason, on one line.
@@ -111,6 +111,7 @@ package enum RelativeTime {
 extension Account {
     /// That it has signed in and is in no store yet.
     var signInWaits: LocalizedMessage {
-        "\(UntrustedText.shown(shownName)) (\(id)) has signed in, and the store has not taken that yet: it is kept meanwhile"
+        "\(UntrustedText.shown(shownName)) (\(id)) has signed in; the tokens are in the journal until the store "
+            + "accepts them"
     }
 }

@@ -47,7 +47,7 @@ struct Picker: Sendable {
         let fitting = items.indices.filter { line(of: items[$0]).lowercased().contains(wanted) }
         if fitting.count == 1 { return .chosen(fitting[0]) }
         guard !fitting.isEmpty else {
-            return .unknown("nothing here matches '\(UntrustedText.shown(wanted, limit: 40))'")
+            return .unknown("no entry matches '\(UntrustedText.shown(wanted, limit: 40))'")
         }
         left = fitting
         return .narrowed
@@ -97,7 +97,7 @@ extension CommandSession {
         notices.say(question)
         for line in picker.lines(width: console.width) { notices.say(LocalizedMessage(verbatim: line)) }
         while true {
-            let answer = try console.ask("Its number or name, or a part of it: ", isSecret: false).reveal()
+            let answer = try console.ask("Number or name, or a part of the name: ", isSecret: false).reveal()
             switch picker.take(answer) {
             case .chosen(let place): return place
             case .narrowed:

@@ -13,7 +13,9 @@ extension Preset {
         } catch {
             throw CredentialError(.configuration, "\(place) is not JSON: \(error)")
         }
-        guard let members = value.object else { throw CredentialError(.configuration, "\(place) holds no object") }
+        guard let members = value.object else {
+            throw CredentialError(.configuration, "\(place) must be a JSON object")
+        }
         let reader = try DefinitionReader(
             members,
             known: [
@@ -24,7 +26,7 @@ extension Preset {
         guard let title = try reader.string("title") else { throw reader.fault("title", "is missing") }
         guard let summary = try reader.string("summary") else { throw reader.fault("summary", "is missing") }
         guard let definition = reader.value("definition")?.object else {
-            throw reader.fault("definition", "is missing or no object")
+            throw reader.fault("definition", "is missing or not an object")
         }
         self.title = title
         self.summary = summary
@@ -46,7 +48,7 @@ extension Preset {
         for (name, value) in object.members {
             guard Identifier.isValid(name), let members = value.object else {
                 throw CredentialError(
-                    .configuration, "key 'placeholders' has a member that is no placeholder in \(place)")
+                    .configuration, "key 'placeholders' has a member that is not a valid placeholder in \(place)")
             }
             let reader = try DefinitionReader(
                 members, known: ["summary", "example", "default", "default_where", "form"],
@@ -72,12 +74,12 @@ extension Preset {
     ) throws(CredentialError) {
         guard let standard else {
             if exceptions.isEmpty { return }
-            throw reader.fault("default_where", "needs a 'default'")
+            throw reader.fault("default_where", "requires a 'default'")
         }
         let names = PresetText.names(in: .string(standard))
         if names.count > 1 { throw reader.fault("default", "names more than one placeholder") }
         if names.isEmpty, !exceptions.isEmpty {
-            throw reader.fault("default_where", "needs a 'default' that names another placeholder")
+            throw reader.fault("default_where", "requires a 'default' that names another placeholder")
         }
         for text in [standard] + exceptions.values {
             let example = Dictionary(uniqueKeysWithValues: names.map { ($0, "example.com") })
@@ -91,10 +93,10 @@ extension Preset {
         for key in definition.keys {
             guard AccountType.keys.contains(key) else {
                 throw reader.fault(
-                    "definition.\(UntrustedText.shown(key, limit: 60))", "is no key of an account type")
+                    "definition.\(UntrustedText.shown(key, limit: 60))", "is not a key of an account type")
             }
             if ["client_id", "client_secret", "private_key"].contains(key) {
-                throw reader.fault("definition.\(key)", "is the user's own and cannot stand in a preset")
+                throw reader.fault("definition.\(key)", "is specific to the user and not allowed in a preset")
             }
         }
         let used = PresetText.names(in: .object(definition))
@@ -103,7 +105,7 @@ extension Preset {
             throw reader.fault("placeholders", "does not explain {\(UntrustedText.shown(name, limit: 60))}")
         }
         if let name = explained.subtracting(used).sorted().first {
-            throw reader.fault("placeholders.\(name)", "is used nowhere")
+            throw reader.fault("placeholders.\(name)", "is not used")
         }
     }
 

@@ -95,9 +95,9 @@ package struct Preset: Sendable {
             guard let value = placeholder.form.value(given) else {
                 throw CredentialError(
                     .usage,
-                    "'\(UntrustedText.shown(given, limit: 60))' cannot be {\(placeholder.name)} of the preset "
-                        + "\(name): \(LocalizedMessage(kept: placeholder.summary))",
-                    hint: "give \(placeholder.form.description)")
+                    "'\(UntrustedText.shown(given, limit: 60))' is not valid as {\(placeholder.name)} of the "
+                        + "preset \(name): \(LocalizedMessage(kept: placeholder.summary))",
+                    hint: "use \(placeholder.form.description)")
             }
             filling[placeholder.name] = value
         }
@@ -110,7 +110,7 @@ package struct Preset: Sendable {
             let names: [LocalizedMessage] = missing.map { "{\($0.name)} (\(LocalizedMessage(kept: $0.summary)))" }
             let list = names.dropFirst().reduce(names[0]) { "\($0) and \($1)" }
             throw CredentialError(
-                .usage, "the preset \(name) leaves \(list) to fill in",
+                .usage, "the preset \(name) requires values for \(list)",
                 hint: LocalizedMessage(verbatim: options.joined(separator: " ")))
         }
         return PresetText.filled(.object(definition), with: filling).object ?? definition

@@ -83,7 +83,9 @@ package struct PresetCatalog: Sendable {
             return try Preset(
                 name: name, Array((Preset.builtIn[name] ?? "").utf8), place: "the built-in preset \(name)")
         }
-        guard let file = try files.read(path) else { throw CredentialError(.inputOutput, "\(path) has gone") }
+        guard let file = try files.read(path) else {
+            throw CredentialError(.inputOutput, "cannot read \(path): file not found")
+        }
         return try Preset(name: name, file.bytes, place: path)
     }
 }

@@ -7,8 +7,9 @@ struct PresetsCommand: Command {
     static let spec = CommandSpec(
         ["presets"], "list the presets of providers",
         details: """
-            Lists what 'types add --preset' can start from, and what has to be filled in. A preset is a file NAME.json \
-            in a folder 'credmgr/presets' of the configuration or data folders; some are built in.
+            Lists the presets for 'types add --preset' and the values that each preset requires. A preset is a \
+            file NAME.json in a directory 'credmgr/presets' of the configuration or data directories. Some presets \
+            are built in.
             """,
         options: [SharedOption.json])
 
@@ -19,7 +20,7 @@ struct PresetsCommand: Command {
     func run(_ session: CommandSession) throws(CredentialError) {
         let entries = try session.context.presets.entries()
         if arguments.wantsJSON { return try session.print(.array(entries.map(Self.json))) }
-        var table = Table(["PRESET", "PROVIDER", "TO FILL IN", "FROM", "WHAT IT IS FOR"])
+        var table = Table(["PRESET", "PROVIDER", "TO FILL IN", "FROM", "PURPOSE"])
         for entry in entries {
             let name = LocalizedMessage(verbatim: entry.name)
             let origin: LocalizedMessage = entry.path.map(LocalizedMessage.init(verbatim:)) ?? "built in"

@@ -8,7 +8,7 @@ struct CompleteCommand: Command {
         parameters: [word])
 
     private static let word = Parameter.variadic(
-        "word", .any("WORD"), "the words before the cursor, the last perhaps unfinished")
+        "word", .any("WORD"), "the words before the cursor; the last word may be incomplete")
 
     static let configurationUse = ConfigurationUse.unused
 

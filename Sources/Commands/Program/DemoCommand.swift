@@ -4,20 +4,21 @@ import CredentialCore
 /// `credmgr demo`.
 struct DemoCommand: Command {
     static let spec = CommandSpec(
-        ["demo"], "try everything with a provider of its own",
+        ["demo"], "try credmgr with a built-in provider",
         details: """
-            Starts a provider like Azure AD B2C and a to-do service on loopback, in a throw-away home: imports a \
-            settings.plist, signs two users in, lists, adds and deletes tasks and shows single sign-on between two \
-            tools. It ends by itself and leaves nothing behind. With --hosts it is a sign-in that several hosts share \
-            (docs/many-hosts.md), each a home of its own, with real nodes of etcd on loopback.
+            Starts a provider like Azure AD B2C and a to-do service on localhost, in a temporary home directory. \
+            It imports a settings.plist, signs in two users, lists, adds and deletes tasks, and shows single \
+            sign-on between two tools. It ends by itself and removes all its files. With --hosts, several hosts, \
+            each with its own home directory, share an account (docs/many-hosts.md) through real etcd nodes on \
+            localhost.
             """,
         options: [browser, serve, hosts])
 
     private static let browser = Option.flag("browser", "sign in through the real browser")
     private static let serve = Option.flag(
-        "serve", "only run the provider, until standard input ends, to try things by hand")
+        "serve", "only run the provider, until standard input ends, for manual tests")
     private static let hosts = Option.integer(
-        "hosts", "N", in: 2...5, "play a sign-in that N hosts share, with three nodes of etcd")
+        "hosts", "N", in: 2...5, "demonstrate an account that N hosts share, with three etcd nodes")
 
     static let configurationUse = ConfigurationUse.unused
 

@@ -70,7 +70,7 @@ struct AccountRefresh: Sendable {
         tell(job, &outcome) { (types, outcome) throws(CredentialError) in
             guard let set = try read(account, in: group) else {
                 throw Self.signInRequired(
-                    account, group, "its secrets are gone from the \(account.store.shownName)")
+                    account, group, "the account's secrets are missing from the \(account.store.shownName)")
             }
             for (index, request) in requests(for: account, set, in: group, types).enumerated() {
                 let waits = waits || index > 0
@@ -169,7 +169,7 @@ struct AccountRefresh: Sendable {
     ) -> CredentialError {
         CredentialError(
             .signInRequired,
-            "\(shown(account)) has to sign in again: \(reason)",
+            "\(shown(account)) requires a new sign-in: \(reason)",
             hint: LoginHint(for: account, in: group).hint)
     }
 }

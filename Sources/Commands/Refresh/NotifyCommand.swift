@@ -4,12 +4,12 @@ import CredentialCore
 /// `credmgr notify`: for a timer of the desktop.
 struct NotifyCommand: Command {
     static let spec = CommandSpec(
-        ["notify"], "tell the desktop of sign-ins that have ended or are about to",
+        ["notify"], "show notifications of grants that have expired or expire soon",
         details: """
-            Shows a notification for each account that has to sign in again, or whose sign-in ends within three days, \
-            once a day; its action signs the account's person in again. It ends when the last notification is \
-            closed. Without a session bus or notify-send it does nothing, nor with "notifications": "off" in \
-            config.json.
+            Shows a notification for each account that has to sign in again, or whose grant ends within three \
+            days, once a day. The action of the notification signs the user in again. The command ends when the \
+            last notification is closed. It shows no notifications without a session bus or notify-send, or with \
+            "notifications": "off" in config.json.
             """,
         examples: [.init("by the timer of the package", "systemctl --user enable --now credmgr-notify.timer")],
         exitStatuses: [])
@@ -40,7 +40,7 @@ struct NotifyCommand: Command {
         let programs = session.context.programs, translations = session.context.console.translations
         guard hasBus(session) else { return session.notices.detail("there is no session bus to notify by") }
         guard programs.isProgram("notify-send") else {
-            return session.notices.warning("notify-send is not installed, so nobody is notified")
+            return session.notices.warning("cannot show notifications: notify-send is not installed")
         }
         var words: [String] = []
         let accounts = try session.accounts(of: nil) { session.notices.warning($1.text) }
@@ -67,11 +67,11 @@ struct NotifyCommand: Command {
     /// Returns the text to show; `nil` for an account that needs no notification.
     private func text(about account: Account, _ session: CommandSession) -> LocalizedMessage? {
         let type = UntrustedText.shown(account.type, limit: 80)
-        if case .needsLogin = account.status { return "The sign-in to \(type) has ended." }
+        if case .needsLogin = account.status { return "The grant for \(type) has expired." }
         guard let end = account.refreshExpiresAt,
             end.seconds(since: session.context.clock.now) < Self.warningTime
         else { return nil }
-        return "The sign-in to \(type) ends on \(end.rfc3339.prefix(10))."
+        return "The grant for \(type) expires on \(end.rfc3339.prefix(10))."
     }
 
     /// Whether nothing was said of it for a day; it is written down that something is said now.

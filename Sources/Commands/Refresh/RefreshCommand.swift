@@ -8,20 +8,20 @@ struct RefreshCommand: Command {
     static let spec = CommandSpec(
         ["refresh"], "refresh tokens that are about to expire",
         details: """
-            Refreshes what would expire within --min-valid, of one account or with --all of every account of \
-            the group, or of all groups when none is named. Several accounts are refreshed side by side, each by a \
-            process of its own that finishes whatever becomes of this one. It goes on after a failure and then ends \
-            with the status of the worst one. After a response that credmgr cannot use, it refreshes no further \
-            account of that provider. Made for a timer: it prints nothing on standard output.
+            Refreshes the tokens that would expire within --min-valid: of one account, or with --all of every \
+            account of the group, or of all groups if you name no group. It refreshes several accounts in \
+            parallel, in separate processes that finish even if this command ends. After a failure, it continues \
+            and then exits with the status of the worst failure. After a response that credmgr cannot use, it \
+            refreshes no further account of that provider. For timers, it prints nothing on standard output.
             """,
         options: [all, minValid, jobs, SharedOption.type, SharedOption.account],
-        examples: [.init("keep everything valid for an hour", "credmgr refresh --all --min-valid 3600")],
+        examples: [.init("keep all tokens valid for an hour", "credmgr refresh --all --min-valid 3600")],
         exitStatuses: [3, 4, 5, 6, 7])
 
     private static let all = Option.flag("all", "every account")
     private static let minValid = Option.time(
         "min-valid", atLeast: 0,
-        "refresh what would be valid for a shorter time than this")
+        "refresh tokens that are valid for less than this time")
 
     private static let jobs = Option.integer(
         "jobs", "N", in: 1...64, "how many accounts to refresh at once (default: \(standardJobs))")

@@ -7,12 +7,12 @@ struct RequestCommand: Command {
     static let spec = CommandSpec(
         ["request"], "make an authenticated HTTP request",
         details: """
-            Sends a request with the account's token. A relative URL is joined to the type's api_base. The body \
-            of the reply goes to standard output. A token is sent only to the origins of api_base and api_origins \
-            and never along a redirect to another one. When the reply is 401 with a Bearer challenge, the token is \
-            refreshed and the request repeated once. Where the API wants a wider scope or another authentication, \
-            nothing is repeated: the exit status is 4, and the hint is the sign-in that asks for it; 7, where that \
-            was asked for already.
+            Sends a request with the account's token. credmgr joins a relative URL to the type's api_base. The \
+            response body goes to standard output. credmgr sends a token only to the origins of api_base and \
+            api_origins, and never along a redirect to a different origin. If the response is 401 with a Bearer \
+            challenge, credmgr refreshes the token and repeats the request once. If the API requires a wider scope \
+            or a different authentication, credmgr does not repeat the request. It exits with 4, and the hint is \
+            the sign-in that asks for it. If you have already signed in that way, it exits with 7.
             """,
         parameters: [method, url],
         options: [
@@ -21,7 +21,7 @@ struct RequestCommand: Command {
         ],
         examples: [
             .init("list tasks", "credmgr request GET /api/tasks --type ToDoList"),
-            .init("add one", "credmgr request POST /api/tasks --type ToDoList --form task=milk"),
+            .init("add a task", "credmgr request POST /api/tasks --type ToDoList --form task=milk"),
         ],
         exitStatuses: [3, 4, 5, 6, 7, 8],
         remedy: { slip, words in
@@ -48,7 +48,7 @@ struct RequestCommand: Command {
         "method", .any("METHOD", .words(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"])),
         "the HTTP method")
     static let url = Parameter.required(
-        "url", .any("URL"), "where to; relative to the type's api_base, or absolute")
+        "url", .any("URL"), "the URL: absolute, or relative to the type's api_base")
     static let query = Option.pairs("query", "KEY=VALUE", "add a parameter to the query")
     static let form = Option.pairs("form", "KEY=VALUE", "send a form field")
     static let json = Option.value("json", .any("TEXT"), "send JSON: the text, or @FILE; @- for standard input")
@@ -70,7 +70,7 @@ struct RequestCommand: Command {
                 "credmgr", "request", method, UntrustedText.shown(next.description), "--account", target.account.id,
                 "--group", target.group.name,
             ])
-            return "if that one may have the token, ask it itself: \(command)"
+            return "if that server may receive the token, send the request to it: \(command)"
         }
         func newOutput() -> RequestOutput {
             RequestOutput(session, path: arguments[Self.output], showsHead: arguments[Self.include])
@@ -83,7 +83,7 @@ struct RequestCommand: Command {
         try output.finish()
         if response.status >= 400 {
             throw CredentialError(
-                .httpStatus, "\(address.origin)\(address.path) answered \(response.status) to \(message.method)")
+                .httpStatus, "\(address.origin)\(address.path) returned \(response.status) for \(message.method)")
         }
     }
 
@@ -149,8 +149,8 @@ struct RequestCommand: Command {
                 .denied, "a token of account type \(target.type.name) is not sent to \(destination)",
                 hint: allows
                     ? "if this API may have the token: \(command)"
-                    : "allowed is what rules of config.json name, and api_base and api_origins of the type: "
-                        + "credmgr types show \(name)")
+                    : "tokens go only to hosts in rules of config.json, api_base and api_origins: credmgr types "
+                        + "show \(name)")
         }
     }
 }

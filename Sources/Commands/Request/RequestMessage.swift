@@ -68,7 +68,7 @@ struct RequestMessage: Sendable {
         var parts = form.map { HTTPBody.Part(name: $0.name, content: .text($0.value)) }
         for (name, value) in files {
             guard value.hasPrefix("@"), value.count > 1 else {
-                throw CredentialError(.usage, "--file takes KEY=@FILE")
+                throw CredentialError(.usage, "--file must be KEY=@FILE")
             }
             parts.append(HTTPBody.Part(name: name, content: .file(path: String(value.dropFirst()))))
         }

@@ -53,7 +53,7 @@ final class RequestOutput {
     private func receive(_ piece: [UInt8]) throws(CredentialError) {
         if let head, (200..<300).contains(head.status) { return try write(piece) }
         guard held.count + piece.count <= Self.holdLimit else {
-            throw CredentialError(.malformedReply, "the service's error reply is larger than 16 MiB")
+            throw CredentialError(.malformedReply, "the error response of the service is larger than 16 MiB")
         }
         held += piece
     }

@@ -48,7 +48,7 @@ struct RuleFile {
         do { members = try JSONValue.parse(Array(text.utf8), dialect: .commented).object } catch {
             throw CredentialError(.configuration, "\(path) is not JSON: \(error)")
         }
-        guard let members else { throw CredentialError(.configuration, "\(path) must hold an object") }
+        guard let members else { throw CredentialError(.configuration, "\(path) must be a JSON object") }
         return try Configuration(json: members, place: path).rules
     }
 
@@ -183,7 +183,7 @@ extension CommandSession {
             }
             guard !current.contains("*") else {
                 throw CredentialError(
-                    .usage, "a rule cannot name \(UntrustedText.shown(current)): '*' in it is a pattern")
+                    .usage, "a rule cannot name \(UntrustedText.shown(current)): '*' is a pattern")
             }
             parts = current.split(separator: "/")
         }
@@ -238,7 +238,8 @@ extension CommandSession {
         guard own == group else {
             throw CredentialError(
                 .usage,
-                "a rule names no group: account \(account.id) is in group \(group), account type \(type) is of \(own)"
+                "a rule cannot select a group: account \(account.id) is in group \(group), account type \(type) in "
+                    + "group \(own)"
             )
         }
         guard let username = account.username else { return account.id }

@@ -7,8 +7,8 @@ struct RulesCommand: Command {
     static let spec = CommandSpec(
         ["rules"], aliases: [["rules", "list"], ["rules", "ls"]], "list the rules that choose accounts",
         details: """
-            Lists the rules of config.json: in which directory, or for which server, which account is taken. The first rule that \
-            matches is applied.
+            Lists the rules of config.json. Each rule selects an account for a directory or a server. The first \
+            rule that matches applies.
             """,
         options: [SharedOption.json])
 
@@ -20,7 +20,8 @@ struct RulesCommand: Command {
             return try session.print(.array(rules.indices.map { json(of: rules[$0], number: $0 + 1, session) }))
         }
         guard !rules.isEmpty else {
-            return session.notices.note("no rule is defined; to define one for this directory: credmgr use --here")
+            return session.notices.note(
+                "no rule is defined; to define a rule for this directory: credmgr use --here")
         }
         var table = Table(["NUMBER", "DIRECTORY", "SERVER", "TYPE", "ACCOUNT", "HERE"], whole: ["NUMBER", "HERE"])
         for (index, rule) in rules.enumerated() {
@@ -86,9 +87,9 @@ struct RulesAddCommand: Command {
     static let spec = CommandSpec(
         ["rules", "add"], "add a rule that chooses an account",
         details: """
-            Writes a rule to config.json: in a directory, or for a server, this type or account is taken. A rule for the same place is \
-            replaced. The new rule comes before those that are for more. A rule with a host also lets the tokens of the \
-            account go to that server.
+            Writes a rule to config.json that selects this type or account for a directory or a server. It \
+            replaces a rule for the same place. The new rule comes before less specific rules. A rule with a host \
+            also lets credmgr send tokens of the account to that server.
             """,
         options: [
             RuleOption.directory, RuleOption.host, RuleOption.path, SharedOption.type, SharedOption.account,
@@ -100,13 +101,13 @@ struct RulesAddCommand: Command {
         ], exitStatuses: [3])
 
     private static let username = Option.value(
-        "username", .any("NAME"), "the user name that the server wants beside a token")
+        "username", .any("NAME"), "the user name that the server requires with a token")
 
     let arguments: Arguments
 
     func run(_ session: CommandSession) throws(CredentialError) {
         guard arguments[RuleOption.directory] != nil || arguments[RuleOption.host] != nil else {
-            throw CredentialError(.usage, "--directory or --host is missing", hint: "credmgr rules add --help")
+            throw CredentialError(.usage, "--directory or --host is required", hint: "credmgr rules add --help")
         }
         var type = arguments[SharedOption.type], name: String?
         if let type { _ = try TargetResolver(session).type(named: type) }
@@ -117,7 +118,7 @@ struct RulesAddCommand: Command {
             name = try session.ruleName(of: account, in: group, type: known)
         }
         guard type != nil else {
-            throw CredentialError(.usage, "--type or --account is missing", hint: "credmgr rules add --help")
+            throw CredentialError(.usage, "--type or --account is required", hint: "credmgr rules add --help")
         }
         let new = try NewRule([
             ("directory", try RuleOption.pattern(arguments, session)), ("host", arguments[RuleOption.host]),
@@ -137,10 +138,13 @@ struct RulesAddCommand: Command {
 struct RulesRemoveCommand: Command {
     static let spec = CommandSpec(
         ["rules", "remove"], aliases: [["rules", "rm"]], "remove a rule that chooses an account",
-        details: "Removes one rule of config.json: by its number in 'credmgr rules', or by what it is for.",
+        details: """
+            Removes one rule of config.json. Name the rule by its number in 'credmgr rules', or by its directory \
+            or server.
+            """,
         parameters: [number],
         options: [RuleOption.directory, RuleOption.host, RuleOption.path, SharedOption.type],
-        examples: [.init("the second one", "credmgr rules remove 2")])
+        examples: [.init("remove the second rule", "credmgr rules remove 2")])
 
     private static let number = Parameter.optional("number", .any("NUMBER"), "the number of the rule")
 

@@ -37,7 +37,7 @@ struct JSONInsertion: Sendable, Equatable {
             return text[..<file.start] + whole + comma + text[file.start...]
         }
         guard isArray ? known.array != nil : known.object != nil, let inner = entries(of: file) else {
-            throw CredentialError(.configuration, "key '\(member)' is not what it should be")
+            throw CredentialError(.configuration, "key '\(member)' has the wrong type")
         }
         if rival(in: text)?.isSame == true { return text }
         return text[..<inner.start] + (inner.ranges.isEmpty ? alone : first) + text[inner.start...]

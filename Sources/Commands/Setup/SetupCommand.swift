@@ -5,11 +5,11 @@ import StrictJSON
 /// `credmgr setup`.
 struct SetupCommand: Command {
     static let spec = CommandSpec(
-        ["setup"], "have another program take its tokens here",
+        ["setup"], "set up another program to use tokens of credmgr",
         details: """
-            Writes the program's own configuration, shows what it writes, and proves it by one call. --undo, with the \
-            same arguments, takes out what was written and leaves the rest as it is. For a program that asks by \
-            server, a rule of config.json or the type must name that; --rule writes the rule.
+            Writes the program's own configuration, shows the changes, and verifies the setup with one call. \
+            --undo with the same arguments removes the changes and keeps the rest. For a program that asks by \
+            server, a rule of config.json or the type must name the server. --rule writes the rule.
             """,
         parameters: [program],
         options: [
@@ -18,8 +18,8 @@ struct SetupCommand: Command {
         ],
         examples: [
             .init("git for one server", "credmgr setup git --host git.example.com --type Work --rule"),
-            .init("take it back", "credmgr setup git --host git.example.com --type Work --rule --undo"),
-            .init("what is set up where", "credmgr setup --list"),
+            .init("undo the setup", "credmgr setup git --host git.example.com --type Work --rule --undo"),
+            .init("list the programs that are set up", "credmgr setup --list"),
         ],
         exitStatuses: [3, 4, 5, 6, 7])
 
@@ -27,13 +27,13 @@ struct SetupCommand: Command {
         "program", .any("PROGRAM", .words(SetupRecipe.all.map(\.name))), "the program")
     private static let host = Option.value("host", .any("HOST[:PORT]"), "the server")
     private static let rule = Option.flag(
-        "rule", "write the rule that lets the token go there, where it is missing")
-    private static let dryRun = Option.flag("dry-run", "show what would be written, and write nothing")
-    private static let undo = Option.flag("undo", "take it back")
-    private static let list = Option.flag("list", "show what is set up where")
-    private static let noVerify = Option.flag("no-verify", "make no call to prove it")
+        "rule", "write a missing rule that lets the token go to the server")
+    private static let dryRun = Option.flag("dry-run", "show the changes without writing them")
+    private static let undo = Option.flag("undo", "undo the setup")
+    private static let list = Option.flag("list", "list the programs that are set up")
+    private static let noVerify = Option.flag("no-verify", "do not verify the setup with a call")
     private static let roleARN = Option.value("role-arn", .any("ARN"), "for aws: the role")
-    private static let profile = Option.value("profile", .any("NAME"), "for aws: the profile, else credmgr")
+    private static let profile = Option.value("profile", .any("NAME"), "for aws: the profile (default: credmgr)")
     private static let audience = Option.value(
         "audience", .any("AUDIENCE"), "for google: the identity pool's provider")
     private static let scheme = Option.value("scheme", .any("SCHEME"), "for redirect-handler: the scheme")
@@ -44,7 +44,7 @@ struct SetupCommand: Command {
 
     func run(_ session: CommandSession) throws(CredentialError) {
         if arguments[Self.list] { return try list(session) }
-        if arguments.wantsJSON { throw CredentialError(.usage, "--json goes with --list") }
+        if arguments.wantsJSON { throw CredentialError(.usage, "--json requires --list") }
         let recipe = try recipe()
         guard let request = try request(recipe, session) else { return sayNothing(session) }
         let record = try SetupManifest(request, session.context.programs)
@@ -69,9 +69,9 @@ struct SetupCommand: Command {
             }
             let nearest = arguments[Self.program].flatMap { SpellingSuggestion.to($0, among: names) }
             throw CredentialError(
-                .usage, given ?? "PROGRAM is missing",
-                hint: nearest.map { "did you mean '\($0)'? known are \(names.joined(separator: ", "))" }
-                    ?? "known are \(names.joined(separator: ", "))")
+                .usage, given ?? "PROGRAM is required",
+                hint: nearest.map { "did you mean '\($0)'? setup supports \(names.joined(separator: ", "))" }
+                    ?? "use one of \(names.joined(separator: ", "))")
         }
         return recipe
     }
@@ -79,7 +79,7 @@ struct SetupCommand: Command {
     private func list(_ session: CommandSession) throws(CredentialError) {
         let rows = try SetupList(session).rows()
         if arguments.wantsJSON { return try session.print(.array(rows.map(\.json))) }
-        if rows.isEmpty { session.notices.note("nothing is set up") }
+        if rows.isEmpty { session.notices.note("no program is set up") }
         try session.print(rows.map { "\($0.text)\n" }.joined())
     }
 
@@ -100,7 +100,8 @@ struct SetupCommand: Command {
                 !host.hasPrefix("-"),
                 host.utf8.allSatisfy({ $0 != 0x22 && $0 != 0x27 && $0 != 0x24 && $0 != 0x60 })
             else {
-                throw CredentialError(.usage, "--host takes HOST or HOST:PORT, not '\(UntrustedText.shown(host))'")
+                throw CredentialError(
+                    .usage, "--host must be HOST or HOST:PORT, not '\(UntrustedText.shown(host))'")
             }
             request.host = place.description
         }
@@ -115,7 +116,8 @@ struct SetupCommand: Command {
                 guard let type = types.first else { return nil }
                 guard types.count == 1 else {
                     throw CredentialError(
-                        .usage, "--type is missing", hint: "it is set up for \(types.joined(separator: ", "))")
+                        .usage, "--type is required",
+                        hint: "use one of these types: \(types.joined(separator: ", "))")
                 }
                 request.type = type
             }
@@ -132,7 +134,7 @@ struct SetupCommand: Command {
         ] {
             guard let value else { continue }
             guard value.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != 0x22 && $0 != 0x5C }) else {
-                throw CredentialError(.usage, "--\(name) holds a character that cannot stand in such files")
+                throw CredentialError(.usage, "--\(name) has a character that is not valid in configuration files")
             }
             request.values[name] = value
         }
@@ -172,8 +174,8 @@ struct SetupCommand: Command {
                 throw CredentialError(.denied, refusal.text, hint: refusal.advice)
             }
             throw CredentialError(
-                .usage, "no rule and no account type names \(host), so no token would go there",
-                hint: "add to config.json \"rules\": [{\(members)}], or let setup write it: --rule")
+                .usage, "no rule and no account type names \(host), so credmgr would send no token there",
+                hint: "use --rule, or add to config.json: \"rules\": [{\(members)}]")
         }
         return edit
     }
@@ -196,7 +198,8 @@ struct SetupCommand: Command {
             let edit = record.known(edit)
             if let rival = try edit.check(session.context.programs), !record.has(edit) {
                 session.notices.note(
-                    "\(UntrustedText.shown(edit.path)), line \(rival.line) says so already, and stays as it is")
+                    "\(UntrustedText.shown(edit.path)), line \(rival.line) already has this setting; credmgr does "
+                        + "not change the line")
             } else {
                 edits.append(edit)
             }
@@ -226,12 +229,12 @@ struct SetupCommand: Command {
                     var rest = before
                     rest.folders = record.folders
                     try rest.saveAndSweep(programs)
-                    if !changes.isEmpty { session.notices.note("what was written is taken back") }
+                    if !changes.isEmpty { session.notices.note("reverted the changes") }
                 } else {
                     // It is written, but it is no result.
                     session.notices.say(LocalizedMessage(verbatim: String(shown(plan, session).dropLast())))
                     session.notices.note(
-                        "it was changed since and is not taken back; --undo takes out what is ours")
+                        "the files have changed since, so the setup stays; use --undo to remove its changes")
                 }
             } catch { session.notices.warning(error) }
             throw error
@@ -249,7 +252,7 @@ struct SetupCommand: Command {
             let edit = before.known(edit, isToBeUndone: true)
             let others = record.remove(edit, for: user)
             if let other = others.first {
-                session.notices.note("\(UntrustedText.shown(edit.path)) stays: it is for \(other), too")
+                session.notices.note("kept \(UntrustedText.shown(edit.path)): \(other) also uses it")
             } else if try edit.undo(session.context.programs, isDry: isDry) {
                 try session.print("\(edit.path)\n")
             } else {
@@ -278,26 +281,28 @@ struct SetupCommand: Command {
         do throws(CredentialError) {
             let result = try session.context.programs.run(plan.undoing, seconds: Self.proofSeconds)
             if result.exitStatus == 0 || !tells { return }
-            session.notices.note("\(program) has not taken back what it did (exit status \(result.exitStatus))")
+            session.notices.note("\(program) did not undo its changes (exit status \(result.exitStatus))")
         } catch { session.notices.warning(error) }
-        session.notices.note("to have it taken back: \(ShellQuoting.line(plan.undoing))")
+        session.notices.note("to undo the changes of the call: \(ShellQuoting.line(plan.undoing))")
     }
 
-    private func sayNothing(_ session: CommandSession) { session.notices.note("nothing of this was set up") }
+    private func sayNothing(_ session: CommandSession) {
+        session.notices.note("no changes of this setup were found")
+    }
 
     /// Makes the call.
     ///
     /// - Throws: ``ErrorCode/inputOutput`` where the program got no token.
     private func prove(_ plan: SetupPlan, _ session: CommandSession) throws(CredentialError) {
         guard !arguments[Self.noVerify], let proof = plan.proof else {
-            return session.notices.note("not proven by a call")
+            return session.notices.note("not verified by a call")
         }
         let programs = session.context.programs
         for name in [proof.words[0]] + (proof.refusals == nil ? [] : [proof.program])
         where !programs.isProgram(name) {
             throw CredentialError(
-                .inputOutput, "\(name) is not installed, so the setup is not proven",
-                hint: "--no-verify makes no call")
+                .inputOutput, "cannot verify the setup: \(name) is not installed",
+                hint: "use --no-verify to skip the test call")
         }
         let result = try programs.run(proof.words, seconds: Self.proofSeconds)
         let output = String(decoding: result.output, as: UTF8.self)
@@ -306,14 +311,16 @@ struct SetupCommand: Command {
             throw CredentialError(
                 .inputOutput,
                 proof.asksForToken
-                    ? "\(proof.program) was not let in with it (exit status \(result.exitStatus))\(end)"
-                    : "\(proof.program) has not taken it (exit status \(result.exitStatus))\(end)",
-                hint: "--no-verify makes no call")
+                    ? "the server rejected \(proof.program) with this setup (exit status "
+                        + "\(result.exitStatus))\(end)"
+                    : "\(proof.program) rejected the setup (exit status \(result.exitStatus))\(end)",
+                hint: "use --no-verify to skip the test call")
         }
         session.notices.note(
             !proof.asksForToken
-                ? "\(proof.program) has taken it"
+                ? "\(proof.program) accepted the setup"
                 : proof.refusals == nil
-                    ? "\(proof.program) got a token with it" : "\(proof.program) was let in with it")
+                    ? "\(proof.program) got a token with this setup"
+                    : "the server accepted \(proof.program) with this setup")
     }
 }

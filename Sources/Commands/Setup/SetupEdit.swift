@@ -31,7 +31,7 @@ enum SetupEdit: Sendable {
             text.split(separator: "\n", omittingEmptySubsequences: false).map {
                 LocalizedMessage(verbatim: String($0))
             }
-        case .link: ["a link to credmgr"]
+        case .link: ["a symbolic link to credmgr"]
         }
     }
 
@@ -70,8 +70,8 @@ enum SetupEdit: Sendable {
 
     private static func isTaken(_ path: String) -> CredentialError {
         CredentialError(
-            .configuration, "\(UntrustedText.shown(path)) is there already and is not credmgr's",
-            hint: "move it away first")
+            .configuration, "\(UntrustedText.shown(path)) already exists and was not made by credmgr",
+            hint: "move the file away first")
     }
 
     private static func judged(
@@ -80,8 +80,9 @@ enum SetupEdit: Sendable {
         guard !rival.isSame else { return rival }
         throw CredentialError(
             .configuration,
-            "\(UntrustedText.shown(path)), line \(rival.line) has it otherwise: \(UntrustedText.shown(rival.text, limit: 120))",
-            hint: wanted.map { "take that line out first, or have it say: \($0)" } ?? "take that out first")
+            "\(UntrustedText.shown(path)), line \(rival.line) has a different setting: "
+                + "\(UntrustedText.shown(rival.text, limit: 120))",
+            hint: wanted.map { "remove that line first, or change it to: \($0)" } ?? "remove that setting first")
     }
 
     /// Whether a link is one that `setup` has made.

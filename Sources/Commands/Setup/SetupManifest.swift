@@ -34,7 +34,7 @@ struct SetupManifest: Sendable {
         guard let bytes = try programs.readFile(path) else { return }
         guard let object = (try? JSONValue.parse(bytes))?.object, let listed = object["entries"]?.array else {
             throw CredentialError(
-                .configuration, "\(UntrustedText.shown(path)) is damaged", hint: "move it away first")
+                .configuration, "\(UntrustedText.shown(path)) is damaged", hint: "move the file away first")
         }
         func strings(_ value: JSONValue?) -> [String] { value?.array?.compactMap(\.string) ?? [] }
         entries = listed.compactMap(\.object).map { entry in

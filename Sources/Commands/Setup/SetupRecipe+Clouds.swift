@@ -5,7 +5,7 @@ extension SetupRecipe {
     static let aws = SetupRecipe(
         name: "aws", summary: "a profile with a credential_process"
     ) { (request, programs) throws(CredentialError) in
-        let role = try request.needed("role-arn", "the role whose credentials are wanted")
+        let role = try request.needed("role-arn", "the role for the credentials")
         let profile = request.values["profile"] ?? "credmgr"
         let path = request.set("AWS_CONFIG_FILE") ?? request.home + "/.aws/config"
         let process = request.line("aws", "--role-arn", role)
@@ -28,7 +28,7 @@ extension SetupRecipe {
                     program: "credential_process",
                     words: [request.command, "aws", "--role-arn", role] + request.selection,
                     output: ["AccessKeyId"]),
-            notes: programs.isProgram("aws") ? [] : ["not proven by aws itself, which is not installed"])
+            notes: programs.isProgram("aws") ? [] : ["not verified by aws: aws is not installed"])
     }
 
     static let google = SetupRecipe(
@@ -58,7 +58,7 @@ extension SetupRecipe {
                 output: ["\"success\":true"]),
             notes: [
                 "export GOOGLE_APPLICATION_CREDENTIALS=\(path) GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1",
-                "not proven: that Google's token service takes the token",
+                "not verified: that Google's token service accepts the token",
             ])
     }
 
@@ -74,7 +74,7 @@ extension SetupRecipe {
                 program: "az", words: [path, "account", "get-access-token", "-o", "json"], output: ["accessToken"]),
             notes: [
                 "Azure's libraries look in PATH: export PATH=\"\(request.linkFolder):$PATH\"",
-                "not proven: that Azure takes the token",
+                "not verified: that Azure accepts the token",
             ])
     }
 }

@@ -77,7 +77,9 @@ extension SetupRecipe {
             ],
             proof: enabling("credmgr-refresh.timer", programs),
             undoing: disabling("credmgr-refresh.timer", programs),
-            notes: ["it runs from your next login on, or now: systemctl --user enable --now credmgr-refresh.timer"])
+            notes: [
+                "the timer starts at your next login, or now: systemctl --user enable --now credmgr-refresh.timer"
+            ])
     }
 
     static let tokenSocket = SetupRecipe(
@@ -119,13 +121,13 @@ extension SetupRecipe {
                 .file(service, path: folder + unit + "@.service", isProgram: false),
             ],
             proof: enabling(unit + ".socket", programs), undoing: disabling(unit + ".socket", programs),
-            notes: ["in the unit: LoadCredential=token:/run/user/UID/\(unit).sock, with your number as UID"])
+            notes: ["in the unit: LoadCredential=token:/run/user/UID/\(unit).sock, with your user ID as UID"])
     }
 
     static let redirectHandler = SetupRecipe(
         name: "redirect-handler", summary: "opens redirects to a private scheme"
     ) { (request, _) throws(CredentialError) in
-        let scheme = try request.needed("scheme", "that of the redirect URI, such as com.example.app")
+        let scheme = try request.needed("scheme", "the scheme of the redirect URI, such as com.example.app")
         let path = request.dataHome + "/applications/credmgr-redirect-\(scheme).desktop"
         let text = """
             # \(SetupEdit.mark)

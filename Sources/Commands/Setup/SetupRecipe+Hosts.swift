@@ -38,7 +38,7 @@ extension SetupRecipe {
             proof: call(
                 "docker", #"docker manifest inspect "$1/credmgr-setup-proof:latest""#, [host],
                 answers: ["manifest unknown", "name unknown", "not found"]),
-            notes: isLinked ? ["~/.local/bin must stand in PATH for docker to find docker-credential-credmgr"] : [])
+            notes: isLinked ? ["~/.local/bin must be in PATH for docker to find docker-credential-credmgr"] : [])
     }
 
     static let kubectl = SetupRecipe(
@@ -62,7 +62,7 @@ extension SetupRecipe {
                 "kubectl", #"kubectl "$@" get --raw /version"#, words,
                 answers: ["the server could not find", "NotFound"]),
             notes: [
-                "kubectl config set-context --current --user=credmgr-\(type) has it used",
+                "to use it: kubectl config set-context --current --user=credmgr-\(type)",
                 "a rule of config.json must name the cluster's server, with its port",
             ])
     }
@@ -84,7 +84,8 @@ extension SetupRecipe {
                 name: name, comment: "#", section: nil, lines: head + ["users:"] + item, rewritten: item[0])
         } else {
             throw CredentialError(
-                .configuration, "\(UntrustedText.shown(path)) has its users in a form that is not edited here",
+                .configuration,
+                "cannot edit \(UntrustedText.shown(path)): the format of its users is not supported",
                 hint:
                     "kubectl config set-credentials \(item[0].dropFirst("- name: ".count)) --exec-command=credmgr "
                     + "--exec-arg=kubernetes --exec-api-version=client.authentication.k8s.io/v1")
@@ -116,8 +117,9 @@ extension SetupRecipe {
                 """#, [host], answers: ["No matching distribution"],
                 refusals: ["Retrying", "Could not fetch"]),
             notes: [
-                "~/.local/bin must stand in PATH before another keyring; what credmgr does not know goes to that one",
-                "pip before version 26 wants a user name in the index's URL: https://__token__@\(host)/simple/",
+                "~/.local/bin must be in PATH before another keyring; credmgr passes other requests to that "
+                    + "keyring",
+                "pip before version 26 requires a user name in the index's URL: https://__token__@\(host)/simple/",
                 "uv: export UV_KEYRING_PROVIDER=subprocess",
             ])
     }
@@ -187,7 +189,7 @@ extension SetupRecipe {
                 printf %s "${a:?no token}" | curl -sS -o /dev/null -m 45 -H @- -w 'answered %{http_code}\n' \
                     "https://$1/credmgr-setup-proof"
                 """#, [host, link], answers: ["answered "], refusals: ["answered 000"]),
-            notes: ["not proven: that bazel asks its helper, which it does for targets of \(name) only"])
+            notes: ["not verified: that bazel calls its helper, because it does so only for targets of \(name)"])
     }
 
     static let go = SetupRecipe(

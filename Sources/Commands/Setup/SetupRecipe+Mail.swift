@@ -25,7 +25,10 @@ extension SetupRecipe {
                     ], keys: ["imap", "smtp"].map { "set \($0)_oauth_refresh_command" })
             ], proof: neomuttProof(request, path, programs),
             notes: request.host == nil
-                ? ["not proven: that the mail server lets it in; --host IMAP-SERVER[:PORT] proves it"] : [])
+                ? [
+                    "not verified: that the mail server accepts the token; to verify it, use "
+                        + "--host IMAP-SERVER[:PORT]"
+                ] : [])
     }
 
     /// Opens the mailbox, on a terminal of its own: neomutt has no other way.

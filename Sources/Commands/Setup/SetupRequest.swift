@@ -71,8 +71,8 @@ struct SetupRequest: Sendable {
     func neededHost() throws(CredentialError) -> String {
         guard let host else {
             throw CredentialError(
-                .usage, "--host is missing: the server that the token is for",
-                hint: "such as: credmgr setup \(program) --host git.example.com")
+                .usage, "--host is required: the server that the token is for",
+                hint: "for example: credmgr setup \(program) --host git.example.com")
         }
         return host
     }
@@ -82,7 +82,7 @@ struct SetupRequest: Sendable {
     /// - Throws: ``ErrorCode/usage``.
     func needed(_ name: String, _ what: LocalizedMessage) throws(CredentialError) -> String {
         guard let value = values[name], !value.isEmpty else {
-            throw CredentialError(.usage, "--\(name) is missing: \(what)")
+            throw CredentialError(.usage, "--\(name) is required: \(what)")
         }
         return value
     }
@@ -91,7 +91,7 @@ struct SetupRequest: Sendable {
     ///
     /// - Throws: ``ErrorCode/usage`` where none was named and there is not exactly one.
     func neededType() throws(CredentialError) -> String {
-        guard let type else { throw CredentialError(.usage, "--type is missing", hint: "credmgr types") }
+        guard let type else { throw CredentialError(.usage, "--type is required", hint: "credmgr types") }
         return type
     }
 

@@ -6,23 +6,23 @@ import StrictJSON
 /// The options that say how a cluster is reached.
 enum ClusterOption {
     static let etcd = Option.value(
-        "etcd", .any("URLS"), "the endpoints of the cluster, parted by commas: https://HOST:2379,…")
+        "etcd", .any("URLS"), "the endpoints of the cluster, separated by commas: https://HOST:2379,…")
     static let authorities = Option.value(
         "ca", .file, "the certificate authorities of the nodes, in PEM form")
     static let certificate = Option.value(
         "cert", .file, "this host's certificate, whose common name is its user in the cluster")
     static let key = Option.value("key", .file, "the private key of the certificate")
     static let prefix = Option.value(
-        "prefix", .any("PREFIX"), "what the group's keys begin with: PREFIX/GROUP/, by default /credmgr")
-    static let name = Option.value("name", .any("NAME"), "what this host is called; by default its host name")
+        "prefix", .any("PREFIX"), "the prefix of the group's keys PREFIX/GROUP/ (default: /credmgr)")
+    static let name = Option.value("name", .any("NAME"), "the name of this host (default: its host name)")
     static let hosts = Option.value(
-        "hosts", .any("NAMES"), "the hosts to print commands for, parted by commas; by default this one")
+        "hosts", .any("NAMES"), "the hosts to print commands for, separated by commas (default: this host)")
     static let passphraseFile = Option.value(
         "passphrase-file", .file, "a file with the group's passphrase; - for standard input")
 
     static let all: [any DeclaredOption] = [etcd, authorities, certificate, key, prefix, name]
 
-    static let group = Parameter.required("shared-group", .any("GROUP", .group), "the keychain group")
+    static let group = Parameter.required("shared-group", .any("GROUP", .group), "the group")
     static let host = Parameter.required("host", .any("HOST"), "the host, by its name in the group")
 }
 
@@ -36,7 +36,7 @@ extension ClusterConfiguration {
         let key = try Self.file(ClusterOption.key, arguments, session)
         guard (certificate == nil) == (key == nil) else {
             throw CredentialError(
-                .usage, "--cert and --key belong together: there is no \(key == nil ? "--key" : "--cert")",
+                .usage, "--cert and --key are required together: there is no \(key == nil ? "--key" : "--cert")",
                 hint: arguments.help)
         }
         self.init(
@@ -50,7 +50,7 @@ extension ClusterConfiguration {
     static func addresses(_ arguments: Arguments) throws(CredentialError) -> [URI] {
         guard let list = arguments[ClusterOption.etcd] else {
             throw CredentialError(
-                .usage, "--etcd is missing: it names the endpoints of the cluster", hint: arguments.help)
+                .usage, "--etcd is required: it names the endpoints of the cluster", hint: arguments.help)
         }
         var addresses: [URI] = []
         for word in list.split(separator: ",") {
@@ -58,8 +58,8 @@ extension ClusterConfiguration {
                 address.isSecure
             else {
                 throw CredentialError(
-                    .usage, "'\(UntrustedText.shown(String(word), limit: 200))' is no endpoint of a cluster",
-                    hint: "as --etcd https://HOST:2379")
+                    .usage, "'\(UntrustedText.shown(String(word), limit: 200))' is not a valid cluster endpoint",
+                    hint: "use a value such as --etcd https://HOST:2379")
             }
             addresses.append(address)
         }
@@ -74,8 +74,8 @@ extension ClusterConfiguration {
         let prefix = arguments[ClusterOption.prefix] ?? standardPrefix
         guard prefix.hasPrefix("/"), prefix.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
             throw CredentialError(
-                .usage, "'\(UntrustedText.shown(prefix, limit: 80))' cannot be what keys begin with",
-                hint: "as --prefix /credmgr")
+                .usage, "'\(UntrustedText.shown(prefix, limit: 80))' is not valid as a key prefix",
+                hint: "use a value such as --prefix /credmgr")
         }
         return prefix
     }
@@ -105,7 +105,7 @@ extension ClusterConfiguration {
         guard isValid(name) else {
             throw CredentialError(
                 .usage, "'\(UntrustedText.shown(name, limit: 80))' cannot be a host's name in a group",
-                hint: "choose another with --name")
+                hint: "choose another host name with --name")
         }
         return name
     }
@@ -126,7 +126,7 @@ extension ClusterConfiguration {
                 hint: error.advice ?? arguments.help)
         }
         guard let content else {
-            throw CredentialError(.configuration, "no file \(shown) (\(written))", hint: arguments.help)
+            throw CredentialError(.configuration, "file not found: \(shown) (\(written))", hint: arguments.help)
         }
         let marks = String(decoding: content, as: UTF8.self).split(whereSeparator: \.isNewline)
         func has(_ what: String) -> Bool {
@@ -148,8 +148,8 @@ extension ClusterConfiguration {
                 let copy = ShellQuoting.line(["openssl", "pkey", "-in", path, "-out", path + ".plain"])
                 throw CredentialError(
                     .configuration,
-                    "the key \(shown) (\(written)) has a passphrase, and nobody can be asked for that",
-                    hint: "to make one without, for \(written): \(copy)")
+                    "cannot use the key \(shown) (\(written)): it has a passphrase",
+                    hint: "to make a key without a passphrase for \(written): \(copy)")
             }
         }
         if path.hasPrefix("/") { return path }
@@ -168,7 +168,7 @@ extension ClusterConfiguration {
         if let certificate { words += ["--cert", certificate.certificateFile, "--key", certificate.keyFile] }
         let health = ShellQuoting.line(words + ["endpoint", "health"])
         var explained = error
-        explained.advice = "to see whether it is etcd, or the way there: \(health)"
+        explained.advice = "to check etcd and the connection to it: \(health)"
         return explained
     }
 }

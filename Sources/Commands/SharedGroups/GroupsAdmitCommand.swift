@@ -4,11 +4,11 @@ import CredentialCore
 /// `credmgr groups admit`: gives a host that has asked the group's key.
 struct GroupsAdmitCommand: Command {
     static let spec = CommandSpec(
-        ["groups", "admit"], "let a host into a shared group",
+        ["groups", "admit"], "approve a host for a shared group",
         details: """
-            Gives a host that has asked with 'groups join' the group's key. Its fingerprint is the one that was printed \
-            there: give it with --fingerprint, or compare it when asked. It prints the group's own fingerprint, which \
-            that host may ask for with --group-fingerprint.
+            Gives the group's key to a host that has run 'groups join'. That host printed its fingerprint: pass \
+            the fingerprint with --fingerprint, or compare it when asked. The command prints the group's own \
+            fingerprint, which that host can require with --group-fingerprint.
             """,
         parameters: [ClusterOption.group, ClusterOption.host], options: [fingerprint],
         exitStatuses: [3, 5, 6, 7])
@@ -37,8 +37,8 @@ struct GroupsAdmitCommand: Command {
     ) throws(CredentialError) -> String {
         guard session.mayAsk else {
             throw CredentialError(
-                .usage, "nobody can be asked here whether the fingerprint is right",
-                hint: "give it with --fingerprint, as \(name) itself has printed it")
+                .usage, "cannot ask whether the fingerprint is right without a terminal",
+                hint: "use --fingerprint with the fingerprint that \(name) itself has printed")
         }
         guard let host = try membership.hosts(of: group).first(where: { $0.name == name }) else {
             throw CredentialError(
@@ -48,7 +48,7 @@ struct GroupsAdmitCommand: Command {
         session.notices.say("fingerprint: \(host.fingerprint)")
         let answer = try session.context.console.ask("Does \(name) show the same? [y/N] ", isSecret: false).reveal()
         guard ["y", "Y", "yes"].contains(answer) else {
-            throw CredentialError(.denied, "\(name) was not admitted")
+            throw CredentialError(.denied, "\(name) was not approved")
         }
         return host.fingerprint
     }

@@ -4,21 +4,21 @@ import CredentialCore
 /// `credmgr groups expel`: takes a host out of a shared group.
 struct GroupsExpelCommand: Command {
     static let spec = CommandSpec(
-        ["groups", "expel"], "take a host out of a shared group",
+        ["groups", "expel"], "remove a host from a shared group",
         details: """
-            Makes a new key that the host does not get, encrypts every account anew under it, and refreshes every account, \
-            since the host knows the tokens. It says for which accounts that does not help, because the provider did not \
-            replace the refresh token, or takes the old one, too, or may: there sign out with --revoke, and in again. It \
-            names the command that takes the role from the host's user in the cluster. Where a refresh could not be done yet it names \
-            the command that finishes it. A passphrase of the group counts no more. Where the cluster was put back to a time \
-            before a host was expelled, the same command expels it again; with --fingerprint whoever had that key, and no other \
-            machine that has come under the name since.
+            Makes a new key that the host does not get, encrypts every account with the new key, and refreshes \
+            every account, because the host knows the tokens. credmgr reports the accounts whose old refresh token \
+            still works or may still work. Sign out of these accounts with --revoke, and sign in again. credmgr \
+            prints the command that takes the role from the host's user in the cluster, and the command that \
+            finishes an incomplete refresh. A passphrase of the group is no longer valid. If the cluster was \
+            restored from an earlier time, run the same command again. Then --fingerprint selects the host with \
+            that key, and no other machine with the same name.
             """,
         parameters: [ClusterOption.group, ClusterOption.host], options: [fingerprint],
         exitStatuses: [3, 5, 6, 7])
 
     private static let fingerprint = Option.value(
-        "fingerprint", .any("FINGERPRINT"), "of the host's key, as 'groups hosts' or a message shows it")
+        "fingerprint", .any("FINGERPRINT"), "the fingerprint of the host's key, from 'groups hosts' or a message")
 
     let arguments: Arguments
 
@@ -30,13 +30,14 @@ struct GroupsExpelCommand: Command {
         try tell(expulsion, group, session)
         if let error = expulsion.interruption {
             throw CredentialError(
-                error.code, "\(error); the accounts are not encrypted anew yet, and \(name) has their tokens",
-                hint: "to finish it: credmgr refresh --all --group \(group) --min-valid 365d",
+                error.code,
+                "\(error); the accounts are not encrypted with the new key yet, and \(name) has their tokens",
+                hint: "to finish the removal: credmgr refresh --all --group \(group) --min-valid 365d",
                 details: error.details)
         }
         var worst = expulsion.unsealed.first?.error
         for (id, error) in expulsion.unsealed {
-            session.notices.warning("\(id) is not sealed anew: \(error)")
+            session.notices.warning("cannot encrypt \(id) with the new key: \(error)")
         }
         let repository = session.services(session.stores(mayPrompt: false)).repository
         let demand = TokenDemand(freshness: Freshness(), forceRefresh: true)
@@ -61,9 +62,10 @@ struct GroupsExpelCommand: Command {
             for error in outcomes.flatMap(\.failures) {
                 let again = Self.again(account.id, type: account.type, group)
                 var told = CredentialError(
-                    error.code, "\(error); \(name) still has its tokens, and a refresh of its own under way",
-                    hint: error.advice ?? "to finish it later: \(again)", details: error.details)
-                if error.isTransient { told.advice = "to finish it in half a minute: \(again)" }
+                    error.code,
+                    "\(error); \(name) still has the account's tokens, and a refresh of that host is running",
+                    hint: error.advice ?? "to finish the refresh later: \(again)", details: error.details)
+                if error.isTransient { told.advice = "to finish the refresh in half a minute: \(again)" }
                 session.notices.warning(told)
                 worst = worst ?? error
             }
@@ -79,7 +81,8 @@ struct GroupsExpelCommand: Command {
             case .notAlone:
                 session.notices.warning(
                     useless(
-                        "the provider takes a replaced refresh token, too, and \(name) knows that of \(shown(account))",
+                        "the provider also accepts a replaced refresh token, and \(name) knows the old token of "
+                            + "\(shown(account))",
                         account, group, revokes))
             case .unknown: unknown.append((account, revokes))
             }
@@ -87,7 +90,7 @@ struct GroupsExpelCommand: Command {
         for (id, error) in unread {
             session.notices.warning(
                 CredentialError(
-                    error.code, "\(error); \(name) still has its tokens",
+                    error.code, "\(error); \(name) still has the account's tokens",
                     hint: "credmgr doctor --fix; \(Self.again(id, type: nil, group))", details: error.details))
             worst = worst ?? error
         }
@@ -96,10 +99,10 @@ struct GroupsExpelCommand: Command {
             session.notices.warning(
                 CredentialError(
                     .problemsFound,
-                    "a provider may still take the replaced refresh token that \(name) knows; nobody has said of these accounts "
-                        + "that theirs does not (refresh_reuse of their types): \(names)",
+                    "a provider may still accept the replaced refresh token that \(name) knows; refresh_reuse of "
+                        + "the type does not exclude this for: \(names)",
                     hint: first.revokes
-                        ? "to be sure: \(Self.anew(first.account, group, revokes: true))"
+                        ? "to revoke the grant and sign in again: \(Self.anew(first.account, group, revokes: true))"
                         : Self.anew(first.account, group, revokes: false)))
         }
         if let worst { throw worst }
@@ -114,7 +117,7 @@ struct GroupsExpelCommand: Command {
         var named: Set<String> = []
         for host in expulsion.hosts where named.insert(host.name).inserted {
             session.notices.note(
-                "\(UntrustedText.shown(host.name, limit: 80)) does not belong to the group \(group) any more")
+                "\(UntrustedText.shown(host.name, limit: 80)) no longer belongs to the group \(group)")
         }
         var revoked: Set<String> = []
         // Of those who go with it nobody has asked; anybody may have written that they were expelled.
@@ -126,21 +129,21 @@ struct GroupsExpelCommand: Command {
                 session.notices.warning(
                     CredentialError(
                         .problemsFound,
-                        "\(name) can still write in the cluster, as it was the same user there as "
+                        "\(name) can still write in the cluster: it was the same user there as "
                             + "\(UntrustedText.shown(other, limit: 80)), which stays",
-                        hint: "once that one has a certificate with another common name: \(revoke)"))
+                        hint: "after that host has a certificate with another common name: \(revoke)"))
             } else if host.user == nil {
                 session.notices.note(
-                    "as which user the cluster knew \(name) cannot be told; to take the group's role in the cluster, where only "
-                        + "ciphertext is, from one of its name: \(revoke)")
+                    "cannot determine the etcd user of \(name); to take the group's role (access to ciphertext "
+                        + "only) from a user with this name: \(revoke)")
             } else {
                 session.notices.note(
-                    "the user of \(name) still has the group's role in the cluster, where only ciphertext is; to take that "
-                        + "away: \(revoke)")
+                    "the user of \(name) still has the group's role in the cluster (access to ciphertext only); to "
+                        + "remove the role: \(revoke)")
             }
         }
         if let error = expulsion.staleKeyringCopy {
-            session.notices.warning("keys that open nothing new could not be taken out of the cluster: \(error)")
+            session.notices.warning("cannot remove obsolete keys from the cluster: \(error)")
         }
     }
 
@@ -200,8 +203,9 @@ struct GroupsExpelCommand: Command {
         let type = ShellQuoting.word(account.type)
         guard revokes else {
             return
-                "the provider has no revocation, but its administrator may end all sessions of a user; to sign in anew: "
-                + "credmgr logout --account \(account.id) --group \(group) && credmgr login --type \(type) --group \(group)"
+                "the provider has no revocation, but its administrator may end all sessions of a user; to sign in "
+                    + "again: credmgr logout --account \(account.id) --group \(group) && credmgr login --type "
+                    + "\(type) --group \(group)"
         }
         return
             "credmgr logout --account \(account.id) --group \(group) --revoke && credmgr login --type \(type) --group \(group)"

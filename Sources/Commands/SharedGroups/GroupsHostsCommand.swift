@@ -7,7 +7,8 @@ struct GroupsHostsCommand: Command {
     static let spec = CommandSpec(
         ["groups", "hosts"], "list the hosts of a shared group",
         details:
-            "Lists the hosts that belong to a shared group, or have asked to, with the fingerprints of their keys, and tells the group's own fingerprint.",
+            "Lists the hosts that belong to a shared group or have asked to join, with the fingerprints of their "
+                + "keys, and prints the group's own fingerprint.",
         parameters: [ClusterOption.group], options: [SharedOption.json], exitStatuses: [5, 6, 7])
 
     let arguments: Arguments
@@ -47,7 +48,7 @@ struct GroupsHostsCommand: Command {
         }
         try session.print(table)
         session.notices.note("the group has the fingerprint \(fingerprint)")
-        if let backend { session.notices.note("the hosts agree: \(backend.agreed)") }
+        if let backend { session.notices.note("the hosts agreed on: \(backend.agreed)") }
     }
 }
 

@@ -5,20 +5,21 @@ import StrictJSON
 /// `credmgr groups join`: this host asks to be let into a shared group.
 struct GroupsJoinCommand: Command {
     static let spec = CommandSpec(
-        ["groups", "join"], "ask to be let into a group that other hosts share",
+        ["groups", "join"], "ask to join a group that other hosts share",
         details: """
-            Makes a key for this host and asks to be let in. It prints the host's name and the fingerprint of its key: \
-            'groups admit' on a host of the group takes both. With the group's passphrase nobody is needed. A host that \
-            waits may say it again. The first key that the cluster has for this host is taken for the group's, unless \
-            --group-fingerprint says which it has, as 'groups hosts' and 'groups admit' show it on a host of the group: \
-            then no other is taken (exit status 7).
+            Makes a key for this host and asks to join the group. It prints the host's name and the fingerprint of \
+            its key. 'groups admit' on a host of the group requires both. With the group's passphrase, no approval \
+            is needed. A host that waits can run this command again. credmgr accepts the first key that the \
+            cluster has for this host as the group's key. With --group-fingerprint, it accepts only the key with \
+            that fingerprint, and otherwise exits with 7. 'groups hosts' and 'groups admit' print the fingerprint \
+            on a host of the group.
             """,
         parameters: [ClusterOption.group],
         options: ClusterOption.all + [ClusterOption.passphraseFile, groupFingerprint, SharedOption.json],
         exitStatuses: [5, 6, 7])
 
     private static let groupFingerprint = Option.value(
-        "group-fingerprint", .any("FINGERPRINT"), "the fingerprint that the group must have")
+        "group-fingerprint", .any("FINGERPRINT"), "the required fingerprint of the group")
 
     let arguments: Arguments
 
@@ -46,7 +47,8 @@ extension GroupsJoinCommand {
     private static func checked(_ text: String) throws(CredentialError) -> String {
         guard let fingerprint = KeyFingerprint.normalized(text) else {
             throw CredentialError(
-                .usage, "--group-fingerprint takes eight groups of four digits, as a host of the group shows them",
+                .usage,
+                "--group-fingerprint must be eight groups of four digits, as a host of the group prints them",
                 hint: "credmgr groups join --help")
         }
         return fingerprint

@@ -4,13 +4,13 @@ import CredentialCore
 /// `credmgr groups leave`: this host leaves a shared group.
 struct GroupsLeaveCommand: Command {
     static let spec = CommandSpec(
-        ["groups", "leave"], "take this host out of a shared group",
+        ["groups", "leave"], "remove this host from a shared group",
         details: """
-            Takes this host out of the group and forgets the group's accounts here. With --keep they stay, with their \
-            labels and the access tokens that are still valid, but without the refresh tokens that the group goes on using: \
-            they have to sign in again. Only the last host keeps those, too, and the cluster is left empty. With --forget the \
-            cluster is not asked, for a host that it lets in no more: the others have this host as one of theirs until one of them \
-            says credmgr groups expel.
+            Removes this host from the group and forgets the group's accounts here. With --keep, the accounts \
+            stay, with their labels and valid access tokens, but without the refresh tokens that the group still \
+            uses. You have to sign in again. Only the last host also keeps the refresh tokens, and leaves the \
+            cluster empty. With --forget, credmgr does not contact the cluster: use it for a host without access. \
+            The other hosts list this host until one of them runs credmgr groups expel.
             """,
         parameters: [ClusterOption.group], options: [keep, forget], exitStatuses: [5, 6, 7])
 
@@ -30,20 +30,20 @@ struct GroupsLeaveCommand: Command {
         let (kept, wasLast, departure) = try session.services(stores).groupMove.leave(group, keepingIn: store)
         session.notices.note(
             wasLast
-                ? "this host has left the group \(group), which is shared no more"
+                ? "this host has left the group \(group), which is no longer shared"
                 : "this host has left the group \(group)")
         if kept > 0 { session.notices.note("\(kept, one: "\(kept) account", other: "\(kept) accounts") kept here") }
         if let host = departure.untold {
             session.notices.warning(
-                "the cluster does not know this host as one of the group; where the group is, its other hosts may have it as one of "
-                    + "theirs until one of them says: credmgr groups expel \(group) \(host)")
+                "the cluster does not list this host in the group; the group's other hosts may list it until one "
+                    + "of them runs: credmgr groups expel \(group) \(host)")
         }
         guard let abandoned = departure.abandoned else { return }
         let many: LocalizedMessage =
             "\(abandoned.accounts, one: "\(abandoned.accounts) account", other: "\(abandoned.accounts) accounts")"
         session.notices.warning(
-            "no host can open any more what the cluster still has of the group \(group) (\(many)); who has the group's passphrase "
-                + "can still join; to take it away: etcdctl del --prefix \(abandoned.path)")
+            "no host can decrypt the data of the group \(group) (\(many)) in the cluster; hosts with the group's "
+                + "passphrase can still join; to remove the data: etcdctl del --prefix \(abandoned.path)")
     }
 
     private func forget(
@@ -51,10 +51,10 @@ struct GroupsLeaveCommand: Command {
     ) throws(CredentialError) {
         let (host, lost) = try session.services(stores).groupMove.forget(group)
         session.notices.note(
-            "this host has forgotten the group \(group), whose other hosts have it as one of theirs until one of them says: "
+            "this host has forgotten the group \(group); its other hosts list this host until one of them runs: "
                 + "credmgr groups expel \(group) \(host)")
         guard lost > 0 else { return }
         session.notices.warning(
-            "what only this host had of \(lost, one: "\(lost) account", other: "\(lost) accounts") is gone with it")
+            "lost the data of \(lost, one: "\(lost) account", other: "\(lost) accounts") that only this host had")
     }
 }

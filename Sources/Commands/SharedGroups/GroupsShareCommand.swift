@@ -8,12 +8,12 @@ struct GroupsShareCommand: Command {
         ["groups", "share"], "share a group with other hosts through etcd",
         details: """
             Moves the accounts of a group into an etcd cluster, encrypted, so that other hosts can use the same \
-            sign-ins: each refresh token is used by exactly one of them. Only ciphertext is written there; its key is \
-            wrapped for each host, and this one is the first that has it. Further hosts come with 'groups join' and \
-            'groups admit'. Of a group that is shared already, --cache-ttl and --take-over without --etcd change what its \
-            hosts agree on. With --print-etcd-setup or --print-etcd-cluster it prints commands for a shell, and nothing is shared: \
-            what an administrator of a cluster does for the hosts, or all that a node on this machine needs: an authority, \
-            certificates, and users. They may be run again, and do only what is missing.
+            accounts. Exactly one host uses each refresh token. credmgr writes only ciphertext to the cluster. It \
+            wraps the key for each host, and this host is the first. Further hosts join with 'groups join' and \
+            'groups admit'. For a shared group, --cache-ttl and --take-over without --etcd change the settings of \
+            the group. --print-etcd-setup and --print-etcd-cluster share no group. They print shell commands: for \
+            the administrator of a cluster, or for a node on this machine with an authority, certificates and \
+            users. You can run the commands again: they do only what is missing.
             """,
         parameters: [ClusterOption.group],
         options: ClusterOption.all + [
@@ -26,23 +26,23 @@ struct GroupsShareCommand: Command {
                 "credmgr groups share work --etcd https://etcd1:2379,https://etcd2:2379 --ca ca.pem --cert host.pem --key host.key"
             ),
             .init(
-                "what an administrator of the cluster has to do for three hosts",
+                "commands for the administrator of a cluster for three hosts",
                 "credmgr groups share work --print-etcd-setup --hosts alpha,beta,gamma"),
             .init(
-                "for who has no etcd: a node on this machine, alpha, for three hosts",
+                "without etcd: a node on this machine, alpha, for three hosts",
                 "credmgr groups share work --print-etcd-cluster --etcd https://alpha:2389 --hosts alpha,beta,gamma | sh"
             ),
         ],
         exitStatuses: [5, 6, 7])
 
     private static let cacheTTL = Option.time(
-        "cache-ttl", atLeast: 0, "how long a host keeps an access token before it asks the cluster again; 60 s")
+        "cache-ttl", atLeast: 0, "the time that a host caches an access token (default: 60 s)")
     private static let takeOver = Option.timeOrNever(
-        "take-over", atLeast: 30, "when another host repeats a refresh that nobody knows the end of; else never")
+        "take-over", atLeast: 30, "time until another host repeats an unfinished refresh (default: never)")
     private static let printSetup = Option.flag(
-        "print-etcd-setup", "print the commands that make users and role in the cluster, and end")
+        "print-etcd-setup", "print commands that create users and role in the cluster, and exit")
     private static let printCluster = Option.flag(
-        "print-etcd-cluster", "print the commands that begin a cluster with a node on this machine, and end")
+        "print-etcd-cluster", "print commands that start a cluster node on this machine, and exit")
 
     let arguments: Arguments
 
@@ -51,7 +51,7 @@ struct GroupsShareCommand: Command {
         if arguments[Self.printCluster] { return try printCluster(group, session) }
         if arguments[Self.printSetup] { return try printSetup(group, session) }
         guard arguments[ClusterOption.hosts] == nil else {
-            throw CredentialError(.usage, "--hosts goes with --print-etcd-setup or --print-etcd-cluster")
+            throw CredentialError(.usage, "--hosts requires --print-etcd-setup or --print-etcd-cluster")
         }
         let isChange = arguments[Self.cacheTTL] != nil || arguments[Self.takeOver] != nil
         if isChange, arguments[ClusterOption.etcd] == nil, try session.context.machine.sharing.isShared(group) {
@@ -62,7 +62,7 @@ struct GroupsShareCommand: Command {
         if let passphrase {
             try PassphraseRules.check(
                 passphrase, "the group's passphrase",
-                hint: "use one of at least \(PassphraseRules.shortest) characters")
+                hint: "use a passphrase of at least \(PassphraseRules.shortest) characters")
         }
         var backend = try ClusterConfiguration(
             arguments, keyStore: try StoreChoice(session, stores).kind, session)
@@ -84,13 +84,13 @@ struct GroupsShareCommand: Command {
             group, cacheSeconds: arguments[Self.cacheTTL], takeOverSeconds: arguments[Self.takeOver].map(\.time))
         guard let backend = try sharing.backend(of: group) else { return }
         if arguments.wantsJSON { return try session.print(.object(backend.agreedJSON)) }
-        session.notices.note("the hosts of the group \(group) agree: \(backend.agreed)")
+        session.notices.note("the hosts of the group \(group) agreed on: \(backend.agreed)")
     }
 
     private func printSetup(_ group: KeychainGroup, _ session: CommandSession) throws(CredentialError) {
         try session.print(try etcdCommands(group, ClusterConfiguration.isUser).setup)
         session.notices.note(
-            "a user is the common name of its host's certificate; 'etcdctl auth enable' turns users on where they are not"
+            "a user is the common name of its host's certificate; if users are off, run 'etcdctl auth enable'"
         )
     }
 
@@ -99,15 +99,16 @@ struct GroupsShareCommand: Command {
         let commands = try etcdCommands(group, Identifier.isValid)
         if let taken = commands.hosts.first(where: EtcdCommands.ownNames.contains) {
             throw CredentialError(
-                .usage, "'\(taken)' cannot be a host's name in a group", hint: "choose another with --name")
+                .usage, "'\(taken)' cannot be a host's name in a group",
+                hint: "choose another host name with --name")
         }
         var endpoints: [EtcdEndpoint] = []
         for address in try ClusterConfiguration.addresses(arguments) {
             guard let endpoint = EtcdEndpoint(address), !endpoints.contains(where: { $0.host == endpoint.host })
             else {
                 throw CredentialError(
-                    .usage, "no node can be begun for \(address.origin)",
-                    hint: "each node has a host of its own, and https: as --etcd https://HOST:2379")
+                    .usage, "cannot start a node for \(address.origin)",
+                    hint: "use a separate https host for each node, such as --etcd https://HOST:2379")
             }
             endpoints.append(endpoint)
         }
@@ -115,12 +116,13 @@ struct GroupsShareCommand: Command {
         let own = endpoints.filter { endpoints.count == 1 || $0.host == name || $0.host.hasPrefix(name + ".") }
         guard own.count == 1 else {
             throw CredentialError(
-                .usage, "--etcd does not say which node is that of \(name)",
-                hint: "--name is the host of one of its endpoints")
+                .usage, "--etcd does not name the node of \(name)",
+                hint: "use --name with the host of one of the endpoints")
         }
         try session.print(commands.cluster(endpoints, on: own[0]))
         session.notices.note(
-            "to be piped to sh: it makes the folder \(EtcdCommands.folder(of: group)) here, with the certificates, and runs a node"
+            "pipe the output to sh: it creates the directory \(EtcdCommands.folder(of: group)) here, with the "
+                + "certificates, and runs a node"
         )
     }
 

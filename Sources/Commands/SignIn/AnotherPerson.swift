@@ -14,8 +14,8 @@ struct AnotherPerson {
             return
         }
         notices.note(
-            "the provider cannot be asked for another user: to sign in as somebody else, sign out at \(page.origin) in the "
-                + "browser first")
+            "the provider cannot offer another user: to sign in as a different user, sign out at \(page.origin) in "
+                + "the browser first")
     }
 
     /// Says if the same user has come back, whose account was renewed.

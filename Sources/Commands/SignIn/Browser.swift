@@ -10,7 +10,7 @@ enum Browser {
         do throws(CredentialError) {
             return (true, try browser(session).open(address))
         } catch {
-            session.notices.note("the browser did not start (\(error)); open the address by hand")
+            session.notices.note("cannot start the browser (\(error)); open the address yourself")
             return (false, nil)
         }
     }
@@ -20,7 +20,7 @@ enum Browser {
         do throws(CredentialError) {
             try browser(session).show(title: title, text: text)
         } catch {
-            session.notices.note("the outcome was not shown in the browser: \(error)")
+            session.notices.note("cannot show the result in the browser: \(error)")
         }
     }
 

@@ -18,17 +18,18 @@ struct IssuerSignIn {
     init?(_ arguments: Arguments, _ session: CommandSession) throws(CredentialError) {
         guard let url = arguments[LoginCommand.issuer] else {
             if arguments[LoginCommand.clientID] != nil, arguments[LoginCommand.resource] == nil {
-                throw CredentialError(.usage, "--client-id goes with a URL or --resource")
+                throw CredentialError(.usage, "--client-id requires a URL or --resource")
             }
             guard !arguments[LoginCommand.register], arguments[LoginCommand.name] == nil else {
                 throw CredentialError(
-                    .usage, "--register and --name go with the URL of an issuer", hint: "credmgr login --help")
+                    .usage, "--register and --name require the URL of an issuer", hint: "credmgr login --help")
             }
             return nil
         }
         guard arguments[LoginCommand.resource] == nil, arguments[SharedOption.type] == nil else {
             throw CredentialError(
-                .usage, "a URL names an issuer: no --type or --resource", hint: "--name names the new type")
+                .usage,
+                "a URL excludes --type and --resource: it names an issuer", hint: "--name names the new type")
         }
         if arguments[LoginCommand.register], arguments[LoginCommand.clientID] != nil {
             throw CredentialError(.usage, "--register and --client-id exclude each other")
@@ -59,8 +60,8 @@ struct IssuerSignIn {
         }
         guard let address = URI(url), address.isWeb, address.query == nil, address.fragment == nil else {
             throw CredentialError(
-                .usage, "login takes the URL of an issuer, without a query",
-                hint: "to finish a sign-in with the address that the browser ended at: credmgr login --complete -")
+                .usage, "login requires the URL of an issuer without a query",
+                hint: "to finish a sign-in with the redirect URL: credmgr login --complete -")
         }
         guard address.isSecure else {
             throw CredentialError(.usage, "the issuer must have an https URL: \(address.origin)")
@@ -95,7 +96,7 @@ struct IssuerSignIn {
         }
         guard types.count > 1 else {
             if name != first.name {
-                session.notices.note("account type \(first.name) is for this issuer and client, and is used")
+                session.notices.note("using account type \(first.name), which has this issuer and client")
             }
             return (try TargetResolver(session).type(named: first.name), false)
         }

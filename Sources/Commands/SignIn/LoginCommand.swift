@@ -8,26 +8,28 @@ struct LoginCommand: Command {
     static let spec = CommandSpec(
         ["login"], "sign in",
         details: """
-            Signs in under an account type and keeps what the provider issues. The code flow opens the browser and \
-            listens on the loopback redirect; the URL is printed on standard error too. Where the redirect cannot \
-            be listened on, the redirected URL or the code is asked for on the terminal, or read as one line of \
-            standard input.
+            Signs in under an account type and stores what the provider issues. The code flow opens the browser \
+            and listens on the redirect to localhost. credmgr also prints the URL on standard error. If it cannot \
+            listen, it asks for the redirect URL or the code on the terminal, or reads one line of standard input.
 
-            --print-url and --complete are the two halves of a sign-in: the first prints the URL and keeps the \
-            pending sign-in for 15 minutes, the second finishes it, in another process if need be.
+            --print-url and --complete sign in in two steps. --print-url prints the URL and keeps the pending \
+            sign-in for 15 minutes. --complete finishes it, also in another process.
 
-            With a URL, signs in at the issuer that has it, and defines an account type for it first, with a client of \
-            --client-id or one that --register registers. A type for the same issuer and client is used as it is.
+            With a URL, credmgr signs in at that issuer. It first defines an account type, with a client of \
+            --client-id or a new client of --register. If a type for the same issuer and client exists, credmgr \
+            uses that type.
 
-            --resource URL signs in for an API that says itself how (RFC 9728): its authorization server is found, \
-            a client is registered there, and an account type is defined for it, named after the host or by --type.
+            --resource URL signs in for an API that describes its sign-in (RFC 9728). credmgr finds its \
+            authorization server, registers a client there, and defines an account type, named after the host or \
+            by --type.
 
-            --account signs that account's person in again: whoever else comes back from the browser is refused, and \
-            nothing is kept of it. --new asks the provider to let the person choose another user; if the same user \
-            comes back, that account is renewed, and --duplicate adds one all the same. --if-needed asks nobody while the account has a valid token, or can get one by \
-            itself; of several started at once one signs in, and the others wait for it.
+            --account signs in the user of that account again. credmgr rejects any other user and stores no data \
+            of that user. --new asks the provider to offer a choice of users. If the same user signs in, credmgr \
+            renews that account, or with --duplicate adds another account. --if-needed does not prompt while the \
+            account has a valid token, or can get a valid token without you. If several processes start at once, \
+            one signs in, and the others wait.
 
-            Prints the account's id and name.
+            Prints the account's ID and name.
             """,
         parameters: [issuer],
         options: [
@@ -43,14 +45,16 @@ struct LoginCommand: Command {
                 "sign in at a provider for the first time",
                 "credmgr login https://login.example.com --client-id 0a1b --name Work"),
             .init("sign in on a machine without a browser", "credmgr login --type ToDoList --flow device"),
-            .init("sign in for an API that says itself how", "credmgr login --resource https://api.example.com/"),
-            .init("sign in again, as the same person", "credmgr login --account ann@example.com"),
+            .init(
+                "sign in for an API that describes its sign-in",
+                "credmgr login --resource https://api.example.com/"),
+            .init("sign in again, as the same user", "credmgr login --account ann@example.com"),
             .init("finish a sign-in with a URL from the clipboard", "wl-paste | credmgr login --complete -"),
         ],
         exitStatuses: [3, 4, 5, 6, 7, 130])
 
-    static let account = SharedOption.account.described("sign this account's person in again, and nobody else")
-    private static let ifNeeded = Option.flag("if-needed", "do nothing while the account works")
+    static let account = SharedOption.account.described("sign in the user of this account again, and no other user")
+    private static let ifNeeded = Option.flag("if-needed", "do not sign in while the account works")
     static let param = Option.pairs(
         "param", "K=V", "an extra parameter of the authorization request, for this sign-in only")
     static let resource = Option.value("resource", .any("URL"), "the API to sign in for")
@@ -61,28 +65,28 @@ struct LoginCommand: Command {
     static let issuer = Parameter.optional(
         "url", .any("URL"), "the issuer to sign in at, if no type is defined for it")
     static let flow = Option.choice("flow", "FLOW", of: SignInFlow.self, "how to obtain the grant")
-    static let loginHint = Option.value("login-hint", .any("HINT"), "whom the provider should offer first")
+    static let loginHint = Option.value("login-hint", .any("HINT"), "the user that the provider offers first")
     static let prompt = Option.value(
         "prompt", .any("PROMPT", .words(["none", "login", "consent", "select_account"])),
-        "what the provider should ask, such as login or select_account")
+        "the prompt of the provider, such as login or select_account")
     static let acrValues = Option.value(
-        "acr-values", .any("ACR"), "how the person shall authenticate, as an API demands it (RFC 9470)")
+        "acr-values", .any("ACR"), "the authentication that an API requires (RFC 9470)")
     static let maximumAge = Option.integer(
-        "max-age", "SECONDS", in: 0...Int64(Int32.max), "how long ago the person may have authenticated at most")
-    static let claims = Option.value("claims", .any("JSON"), "claims to ask for, as an API demands them")
+        "max-age", "SECONDS", in: 0...Int64(Int32.max), "the maximum time since the user authenticated")
+    static let claims = Option.value("claims", .any("JSON"), "claims to request, as an API requires them")
     static let username = Option.value(
-        "username", .any("NAME"), "the username of the password flow, or whom jwt_bearer acts for")
+        "username", .any("NAME"), "the username for the password flow, or the user for jwt_bearer")
     static let passwordFile = Option.value(
         "password-file", .file, "a file with the password of the password flow; - for standard input")
     private static let noBrowser = Option.flag("no-browser", "print the URL and open no browser")
-    private static let showClaims = Option.flag("show-claims", "show the claims of the id token")
-    static let new = Option.flag("new", "sign another user in; the provider is asked to let the person choose")
-    static let duplicate = Option.flag("duplicate", "add an account even if the user who signs in has one")
-    static let replace = Option.flag("replace", "end the account's other sign-ins, though one can do more")
+    private static let showClaims = Option.flag("show-claims", "show the claims of the ID token")
+    static let new = Option.flag("new", "sign in another user; the provider offers a choice of users")
+    static let duplicate = Option.flag("duplicate", "add an account even if the user already has an account")
+    static let replace = Option.flag("replace", "end the account's other grants, even those that allow more")
     private static let urlOnly = Option.flag(
         "print-url", "print the authorization URL and leave the sign-in pending")
     private static let complete = Option.value(
-        "complete", .any("URL"), "finish a pending sign-in with the redirected URL; - reads it")
+        "complete", .any("URL"), "finish a pending sign-in with the redirect URL; - reads standard input")
 
     let arguments: Arguments
 
@@ -92,7 +96,7 @@ struct LoginCommand: Command {
             return try InitCommand.guide(session, name: arguments[Self.name], issuer: issuer)
         }
         if arguments[Self.urlOnly], arguments[Self.complete] != nil {
-            throw CredentialError(.usage, "--print-url and --complete are two halves: one call each")
+            throw CredentialError(.usage, "--print-url and --complete require two separate calls")
         }
         if let url = arguments[Self.complete] {
             // A handler of the desktop has no terminal: its entry says so, and the browser shows what came of it.
@@ -249,7 +253,7 @@ struct LoginCommand: Command {
         let stores = session.stores()
         let plan = try SignInPlan(arguments, try SignInTarget(arguments, session), session, stores)
         guard plan.request.flow == .code else {
-            throw CredentialError(.usage, "--print-url goes with --flow code")
+            throw CredentialError(.usage, "--print-url requires --flow code")
         }
         let step = try plan.adapter.begin(
             plan.request, in: session.services(stores).adapterContext(of: plan.request.type))
@@ -320,7 +324,7 @@ struct LoginCommand: Command {
     ) throws(CredentialError) -> CredentialError {
         guard case .interaction(.openURL(let address, let state), let pending) = step else {
             return CredentialError(
-                .unsupported, "the provider wants more than a page",
+                .unsupported, "the provider requires more than a page",
                 hint: signIn.plan.command.hint)
         }
         var signIn = signIn
@@ -331,12 +335,12 @@ struct LoginCommand: Command {
         session.notices.say("  \(address)")
         return CredentialError(
             .signInRequired, "the sign-in is not finished: it has a further page",
-            hint: "paste the address that the browser ends at there: credmgr login --complete -")
+            hint: "paste the redirect URL into: credmgr login --complete -")
     }
 
     private func line(_ session: CommandSession) throws(CredentialError) -> String {
         guard let line = try session.context.console.readInputLine(), !line.isEmpty else {
-            throw CredentialError(.usage, "no redirected URL on standard input")
+            throw CredentialError(.usage, "no redirect URL on standard input")
         }
         return line
     }
@@ -355,7 +359,7 @@ struct LoginCommand: Command {
     ) throws(CredentialError) {
         let (request, store) = (plan.request, plan.store)
         if outcome.account.store == store.kind {
-            store.tell("the sign-in", session)
+            store.tell("the grant", session)
         } else if session.options.store == store.kind, outcome.account.store != .etcd {
             // The accounts of a shared group are where the group is.
             session.notices.note(
@@ -398,7 +402,7 @@ struct LoginCommand: Command {
             chosen.map { "; the default stays \(UntrustedText.shown($0.shownName))" }
             ?? " and no default"
         session.notices.note(
-            "account type \(type.name) has \(count) accounts\(shown); to make this one it: "
+            "account type \(type.name) has \(count) accounts\(shown); to make this account the default: "
                 + "\(TargetResolver.use(account.id, of: type, in: group))")
     }
 
@@ -422,8 +426,8 @@ struct LoginCommand: Command {
     private func warnOfAnother(_ result: SignInResult, _ session: CommandSession) {
         guard let hint = arguments[Self.loginHint], !result.isOf(hint) else { return }
         session.notices.warning(
-            "\(UntrustedText.shown(result.identity.shownName)) has signed in, "
-                + "not \(UntrustedText.shown(hint)) of --login-hint")
+            "\(UntrustedText.shown(result.identity.shownName)) has signed in instead of "
+                + "\(UntrustedText.shown(hint)) from --login-hint")
     }
 
     /// The error with the hint that begins this sign-in again, where an adapter could name the type only.

@@ -7,24 +7,25 @@ struct LogoutCommand: Command {
     static let spec = CommandSpec(
         ["logout"], "forget an account's tokens",
         details: """
-            Forgets accounts on this machine. With --revoke the provider is asked to revoke their tokens first; an \
-            account whose tokens cannot be revoked is kept, unless --force is given too. With --browser the session \
-            in the browser is ended as well.
+            Forgets accounts on this machine. With --revoke, credmgr first asks the provider to revoke their \
+            tokens. It keeps an account whose tokens cannot be revoked, unless you add --force. With --browser, \
+            credmgr also ends the session in the browser.
 
-            --account with --policy forgets one policy's sign-in, --account a user's whole sign-in, --type with \
+            --account with --policy forgets the grant of one policy, --account the whole account, --type with \
             --all every account of a type, --group with --all every account of a group.
             """,
         options: [SharedOption.account, SharedOption.type, all, yes, SharedOption.policy, revoke, force, browser],
         examples: [
             .init("sign one account out", "credmgr logout --account ann@example.com"),
-            .init("forget everything", "credmgr logout --all --yes"),
+            .init("forget all accounts", "credmgr logout --all --yes"),
         ],
         exitStatuses: [3, 5, 6, 7])
 
-    private static let all = Option.flag("all", "every account, with --type of that type; asks, or needs --yes")
-    private static let yes = Option.flag("yes", "do not ask whether --all is meant")
+    private static let all = Option.flag(
+        "all", "every account, or every account of --type; asks first, or requires --yes")
+    private static let yes = Option.flag("yes", "do not ask for confirmation of --all")
     private static let revoke = Option.flag("revoke", "revoke the tokens at the provider")
-    private static let force = Option.flag("force", "with --revoke, forget also what cannot be revoked")
+    private static let force = Option.flag("force", "with --revoke, also forget accounts that cannot be revoked")
     private static let browser = Option.flag("browser", "end the provider's session in the browser")
 
     let arguments: Arguments
@@ -94,7 +95,7 @@ struct LogoutCommand: Command {
             type.map { "Forget \(accounts) of \($0.name)? [y/N] " } ?? "Forget \(accounts)? [y/N] ", isSecret: false
         ).reveal()
         guard ["y", "Y", "yes"].contains(answer) else {
-            throw CredentialError(.cancelled, "nothing was forgotten")
+            throw CredentialError(.cancelled, "no account was forgotten")
         }
     }
 

@@ -67,7 +67,7 @@ struct SignInDriver: Sendable {
         }
         notice?.end()
         guard case .done(let result) = step else {
-            throw CredentialError(.internalFault, "a sign-in that ended without a result")
+            throw CredentialError(.internalFault, "the sign-in ended without a result")
         }
         return result
     }
@@ -122,10 +122,11 @@ struct SignInDriver: Sendable {
             owner in
             let (who, word): (LocalizedMessage, String) =
                 owner.map { ("a program of another user (uid \($0))", "uid:\($0)") }
-                ?? ("a program whose user cannot be known", "any")
+                ?? ("a program of an unknown user", "any")
             notices.warning(
-                "an answer to this sign-in came from \(who), and was not taken. If it is your own browser, set "
-                    + "\"redirect_peers\": \"\(word)\" in \(file) and sign in again, or do it in two halves: \(halves)"
+                "rejected a response to this sign-in from \(who). If the response is from your own browser, set "
+                    + "\"redirect_peers\": \"\(word)\" in \(file) and sign in again, or sign in in two steps: "
+                    + "\(halves)"
             )
         }
     }
@@ -181,9 +182,9 @@ struct SignInDriver: Sendable {
 
     private static func invitation(isFirst: Bool, isOpened: Bool) -> LocalizedMessage {
         switch (isFirst, isOpened) {
-        case (true, true): "The sign-in opens in the browser. If nothing shows there, open this address:"
+        case (true, true): "The sign-in opens in the browser. If no page appears, open this address:"
         case (false, true):
-            "A further page of the sign-in opens in the browser. If nothing shows there, open this address:"
+            "A further page of the sign-in opens in the browser. If no page appears, open this address:"
         case (true, false): "Open this address to sign in:"
         case (false, false): "The sign-in has a further page. Open this address:"
         }
@@ -227,7 +228,7 @@ struct SignInDriver: Sendable {
             accepts: { line in
                 let text = trimmed(line)
                 if text.isEmpty || isExpected(text) { return !text.isEmpty }
-                notices.say("That is not the address that this sign-in ends at. It is still waited for.")
+                notices.say("That is not the redirect URL of this sign-in. credmgr still waits for it.")
                 return false
             }, asides: asides,
             while: {
@@ -240,7 +241,7 @@ struct SignInDriver: Sendable {
             })
         if let line { return trimmed(line.reveal()) }
         guard let result = arrived.withLock({ $0 }) else {
-            throw CredentialError(.internalFault, "a wait for the browser that ended without a result")
+            throw CredentialError(.internalFault, "the wait for the browser ended without a result")
         }
         return try result.get()
     }
@@ -251,13 +252,13 @@ struct SignInDriver: Sendable {
     private func explainListening(_ receiver: any RedirectReceiver) {
         guard let port = URI(receiver.redirectURI)?.port else { return }
         session.notices.say(
-            "Its answer is waited for on port \(port) of this machine, for \(seconds) s. "
-                + "With a browser on another machine, run this there first:")
+            "credmgr waits for the redirect on port \(port) of this machine, for \(seconds) s. If your browser is "
+                + "on another machine, run this command there first:")
         session.notices.say("  \(surroundings.tunnel(port: port))")
         session.notices.say(
             session.mayAsk
-                ? "or paste here the address that the browser ends at, even if it shows an error there."
-                : "or sign in by two halves: \(twoHalves)")
+                ? "or paste the redirect URL here, even if the browser shows an error."
+                : "or sign in in two steps: \(twoHalves)")
     }
 
     /// A private scheme (RFC 8252 §7.1) needs no pasting where the desktop brings it back.
@@ -265,7 +266,7 @@ struct SignInDriver: Sendable {
         guard let redirect = type.redirectURI.flatMap(URI.init), !redirect.isWeb, redirect.scheme != "urn"
         else { return }
         session.notices.note(
-            "with a handler for it nothing has to be pasted: xdg-mime default credmgr-redirect.desktop "
+            "register a redirect handler to avoid pasting: xdg-mime default credmgr-redirect.desktop "
                 + "x-scheme-handler/\(redirect.scheme), then \(plan.command) --print-url")
     }
 
@@ -275,14 +276,14 @@ struct SignInDriver: Sendable {
     private func paste(_ type: AccountType) throws(CredentialError) -> String {
         if session.mayAsk {
             return try console.ask(
-                "Then paste the address the browser ended at, or the code: ", isSecret: false
+                "Then paste the redirect URL or the code: ", isSecret: false
             ).reveal()
         }
         session.notices.say(
-            "Then give the address the browser ended at, or the code, as one line of standard input.")
+            "Then write the redirect URL or the code as one line to standard input.")
         guard let line = try console.readInputLine(), !line.isEmpty else {
             throw CredentialError(
-                .signInRequired, "no redirected address on standard input",
+                .signInRequired, "no redirect URL on standard input",
                 hint: LocalizedMessage(verbatim: twoHalves))
         }
         return line
@@ -299,8 +300,8 @@ struct SignInDriver: Sendable {
         if session.mayAsk { return try console.ask("\(prompt) ", isSecret: isSecret) }
         guard let line = try console.readInputLine(), !line.isEmpty else {
             throw CredentialError(
-                .signInRequired, "the sign-in asks for an answer, and there is nobody to give it",
-                hint: "run it in a terminal without --no-input, or give the answer as a line of standard input")
+                .signInRequired, "the sign-in requires input, but no terminal is available",
+                hint: "run the command in a terminal without --no-input, or write the input to standard input")
         }
         return Secret(line)
     }

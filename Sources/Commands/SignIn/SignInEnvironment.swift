@@ -41,7 +41,8 @@ struct SignInEnvironment: Sendable {
         return { passed in
             guard repaints, passed > 0 else { return nil }
             let left = Self.minutes(Int64(seconds) - passed)
-            let text: LocalizedMessage = "Waiting for the browser, \(left) left. Its address may be pasted here."
+            let text: LocalizedMessage =
+                "Waiting for the browser, \(left) left. You can paste the redirect URL here."
             return TextLayout.truncated(text.text(in: translations), to: max(1, width - 1))
         }
     }
@@ -50,7 +51,7 @@ struct SignInEnvironment: Sendable {
     func staticStatus(of seconds: Int) -> LocalizedMessage? {
         let most = Self.minutes(Int64(seconds))
         return TerminalCapabilities.repaints(environment)
-            ? nil : "Waiting for the browser, \(most) at most. Its address may be pasted here."
+            ? nil : "Waiting for the browser, \(most) at most. You can paste the redirect URL here."
     }
 
     /// A time in seconds as `4:59`.

@@ -71,7 +71,7 @@ extension SignInPlan {
             var error = error, login = LoginHint(type: target.type.name)
             login.group = target.group == target.type.keychainGroup ? nil : target.group
             login.more = "--store file"
-            error.additionalHints.append("to keep the sign-in in the encrypted file: \(login)")
+            error.additionalHints.append("to store the tokens in the encrypted file: \(login)")
             throw error
         }
     }
@@ -88,7 +88,7 @@ extension SignInPlan {
         else { return type }
         throw CredentialError(
             .signInRequired,
-            "the API has moved to another authorization server, which \(account.id) is not an account of",
+            "the API has moved to another authorization server, which does not know account \(account.id)",
             hint: LoginHint(type: type.name, group: type.keychainGroup == target.group ? nil : target.group)
                 .hint)
     }
@@ -109,7 +109,7 @@ extension SignInPlan {
         }
         guard parameters.isEmpty || flow == .code else {
             throw CredentialError(
-                .usage, "--param is for the page in the browser, which --flow \(flow.rawValue) has not")
+                .usage, "--param requires a page in the browser, which --flow \(flow.rawValue) does not have")
         }
         try ReservedParameters.check(signIn: parameters)
         return parameters
@@ -140,7 +140,7 @@ extension SignInPlan {
         } else {
             throw CredentialError(
                 .usage,
-                "the password flow needs --password-file, or a line of standard input, where nobody can be asked")
+                "without a terminal, the password flow requires --password-file or a line of standard input")
         }
     }
 }

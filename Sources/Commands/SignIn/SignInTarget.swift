@@ -34,7 +34,8 @@ struct SignInTarget {
                 arguments[LoginCommand.resource] == nil, arguments[LoginCommand.issuer] == nil
             else {
                 throw CredentialError(
-                    .usage, "--account names an account that is there: no URL, --new, --duplicate or --resource")
+                    .usage,
+                    "--account requires an existing account and excludes a URL, --new, --duplicate and --resource")
             }
             let named = try resolver.namedType(TargetOptions(type: arguments[SharedOption.type]))
             let found = try AccountFinder(session).account(name, type: named)
@@ -96,8 +97,9 @@ struct SignInTarget {
             throw CredentialError(
                 .usage,
                 names.isEmpty
-                    ? "--type is missing"
-                    : "--type is missing, and it may be one of \(names.count): \(names.prefix(20).joined(separator: ", "))",
+                    ? "--type is required"
+                    : "--type is required: use one of \(names.count) types: "
+                        + "\(names.prefix(20).joined(separator: ", "))",
                 hint: session.loginHint(among: names))
         }
         return names[try session.pick("Which account type?", among: names.map { Picker.Item(name: $0) })]

@@ -29,7 +29,7 @@ struct SignedIn {
     private func duration(_ now: Timestamp) -> LocalizedMessage {
         let grant = result.tokens.grant
         if grant.isRefreshable {
-            guard let end = grant.refreshExpiresAt else { return "it renews itself" }
+            guard let end = grant.refreshExpiresAt else { return "renewed automatically" }
             return "it renews itself until it ends \(RelativeTime.until(end, now: now))"
         }
         guard let token = result.tokens.accessToken, token.hasKnownEnd else { return "it has no known end" }
@@ -65,8 +65,8 @@ struct SignedIn {
         notices.warning(
             CredentialError(
                 .signInRequired,
-                end.map { "the sign-in ends \($0), because it brought no refresh token: \(advice.cause)" }
-                    ?? "the sign-in brought no refresh token: \(advice.cause)",
+                end.map { "the sign-in ends \($0), because the provider issued no refresh token: \(advice.cause)" }
+                    ?? "the provider issued no refresh token: \(advice.cause)",
                 hint: advice.hint(login)))
     }
 }

@@ -12,7 +12,7 @@ extension StoreChoice {
     /// Says where something was kept, if that is not the place to expect.
     func tell(_ what: LocalizedMessage, _ session: CommandSession) {
         if let reason {
-            session.notices.note("\(what) is kept in the encrypted file: \(reason)")
+            session.notices.note("\(what) is stored in the encrypted file: \(reason)")
         }
     }
 }

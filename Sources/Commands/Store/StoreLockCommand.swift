@@ -6,7 +6,7 @@ struct StoreLockCommand: Command {
     static let spec = CommandSpec(
         ["store", "lock"], "forget the key of the encrypted file and all cached tokens",
         details: """
-            The desktop's keyring stays as it is: other programs use it, too.
+            credmgr does not lock the desktop's keyring, because other programs use it.
             """,
         exitStatuses: [5])
 
@@ -24,7 +24,7 @@ struct StoreLockCommand: Command {
                 session.notices.note("the encrypted file of group \(group) is locked")
             } else {
                 session.notices.note(
-                    "the encrypted file of group \(group) is opened by its key file, so it cannot be locked")
+                    "cannot lock the encrypted file of group \(group): it has a key file")
                 session.notices.detail("to put a passphrase in its place: credmgr store rekey")
             }
         }

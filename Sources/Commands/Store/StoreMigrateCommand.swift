@@ -7,26 +7,26 @@ struct StoreMigrateCommand: Command {
     static let spec = CommandSpec(
         ["store", "migrate"], "move sign-ins to the other store",
         details: """
-            Moves every account of the group, or of all groups when none is named, and the client secrets of types: \
-            each is copied, read back, and only then taken out of the old store. A run that was interrupted is \
-            finished by the next one. Pending sign-ins stay where they are. Where new accounts go is decided by \
-            --store and config.json, as before.
+            Moves every account of the group, or of all groups if you name no group, and the client secrets of \
+            types. credmgr copies each secret, reads the copy, and only then removes the secret from the old \
+            store. The next run finishes an interrupted run. Pending sign-ins stay in their store. --store and \
+            config.json still select the store for new accounts.
             """,
         options: [destination, dryRun, SharedOption.json],
-        examples: [.init("see what would happen", "credmgr store migrate --to secret-service --dry-run")],
+        examples: [.init("print what would be moved", "credmgr store migrate --to secret-service --dry-run")],
         exitStatuses: [5, 6, 7])
 
     private static let destination = Option.choice("to", "STORE", of: StoreKind.self, "the store to move them to")
-    private static let dryRun = Option.flag("dry-run", "only say what would be moved")
+    private static let dryRun = Option.flag("dry-run", "only print what would be moved")
 
     let arguments: Arguments
 
     func run(_ session: CommandSession) throws(CredentialError) {
         guard let target = arguments[Self.destination] else {
-            throw CredentialError(.usage, "--to is missing", hint: "use --to secret-service or --to file")
+            throw CredentialError(.usage, "--to is required", hint: "use --to secret-service or --to file")
         }
         if arguments.wantsJSON, !arguments[Self.dryRun] {
-            throw CredentialError(.usage, "--json goes with --dry-run")
+            throw CredentialError(.usage, "--json requires --dry-run")
         }
         let stores = session.stores()
         // Before anything is touched: whether the target can be used at all.
@@ -148,14 +148,16 @@ struct StoreMigrateCommand: Command {
         let pending = (try? stores.store(target.other).items(of: .standard, kind: .pendingSignIn)) ?? []
         guard !pending.isEmpty else { return }
         session.notices.note(
-            "what is pending stays where it is (\(pending.count, one: "\(pending.count) sign-in", other: "\(pending.count) sign-ins")); 'login --complete' finds it there"
+            "pending sign-ins stay in their store "
+                + "(\(pending.count, one: "\(pending.count) sign-in", other: "\(pending.count) sign-ins")); "
+                + "'login --complete' finds them there"
         )
     }
 
     private func interrupted(_ error: CredentialError, at account: Account) -> CredentialError {
         CredentialError(
             error.code, "\(account.id) was not moved: \(error)",
-            hint: error.advice ?? "what was moved before stays moved; run the same command again",
+            hint: error.advice ?? "run the same command again; accounts that it has moved stay moved",
             details: error.details)
     }
 }

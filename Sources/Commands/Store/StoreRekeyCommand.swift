@@ -6,26 +6,27 @@ struct StoreRekeyCommand: Command {
     static let spec = CommandSpec(
         ["store", "rekey"], "change what opens the encrypted file",
         details: """
-            Encrypts the file anew under a new key that only the new passphrase opens, or, with --key-file, only the \
-            key file. What opened it before opens old copies of the file and nothing else.
+            Encrypts the file again under a new key. Only the new passphrase opens the key or, with --key-file, \
+            only the key file. The old passphrase or key file opens only old copies of the file.
 
-            Without --group it is the file of each group. The one of group default also keeps the sign-ins that wait \
-            for their second half (login --print-url), whatever their group is.
+            Without --group, credmgr does this for the file of each group. The file of group default also stores \
+            the pending sign-ins of every group (login --print-url).
 
-            For a shared group, it also encrypts old records in the cluster anew. The group's key stays; 'groups expel' replaces it.
+            For a shared group, it also encrypts old records in the cluster again. The group's key stays; 'groups \
+            expel' replaces it.
 
-            A passphrase has at least 8 characters, or --weak-passphrase says that you know what you do. Where there is no \
-            file yet, one is made.
+            A passphrase must have at least 8 characters, unless you set --weak-passphrase. If there is no file \
+            yet, credmgr creates it.
             """,
         options: [passphraseFile, keyFile, weakPassphrase],
         exitStatuses: [5, 6, 7])
 
     private static let passphraseFile = Option.value(
-        "passphrase-file", .file, "a file with it; - for standard input")
-    private static let keyFile = Option.flag("key-file", "the key file in place of a passphrase")
+        "passphrase-file", .file, "a file with the new passphrase; - for standard input")
+    private static let keyFile = Option.flag("key-file", "use the key file instead of a passphrase")
 
     private static let weakPassphrase = Option.flag(
-        "weak-passphrase", "take one of fewer than 8 characters, too")
+        "weak-passphrase", "accept a passphrase with fewer than 8 characters")
 
     let arguments: Arguments
 
@@ -53,22 +54,20 @@ struct StoreRekeyCommand: Command {
                 throw failed(error, at: group, outcome.opener, Array(chosen[(place + 1)...]), before, session)
             }
             session.notices.note(
-                "the encrypted file of group \(group) is opened by \(key.opener), and by nothing else")
+                "the encrypted file of group \(group) is now opened only by \(key.opener)")
         }
         if case .passphrase = key {
             let opener: LocalizedMessage =
                 if let giver = session.context.machine.passphrase.giver {
-                    "\(giver) has to give the new passphrase from now on"
+                    "\(giver) must give the new passphrase from now on"
                 } else {
-                    "it is locked for scripts now: they get tokens after 'credmgr store unlock', or with "
-                        + "CREDMGR_PASSPHRASE_FILE"
+                    "scripts now get tokens only after 'credmgr store unlock', or with CREDMGR_PASSPHRASE_FILE"
                 }
             session.notices.note(opener)
         }
         if !chosen.contains(.standard) {
             session.notices.note(
-                "sign-ins that wait for their second half are kept in group \(KeychainGroup.standard), whose file stays as "
-                    + "it is")
+                "pending sign-ins are stored in the file of group \(KeychainGroup.standard), which has not changed")
         }
         try sealShared(session)
     }
@@ -83,18 +82,18 @@ struct StoreRekeyCommand: Command {
             do throws(CredentialError) {
                 guard try sharing.backend(of: group) != nil else { continue }
                 for (id, error) in try sharing.membership.sealAnew(group) {
-                    session.notices.warning("\(id) is not sealed anew: \(error)")
+                    session.notices.warning("cannot encrypt \(id) with the new key: \(error)")
                     failure = failure ?? error
                 }
             } catch {
                 session.notices.warning(
-                    "the records of group \(group) in its cluster are not sealed anew: \(error)")
+                    "the records of group \(group) in its cluster are not sealed again: \(error)")
                 failure = failure ?? error
             }
         }
         guard let failure else { return }
         throw CredentialError(
-            failure.code, "the key is replaced, but records of shared groups are not encrypted again yet",
+            failure.code, "the key is replaced, but not all records of shared groups are encrypted again",
             hint: failure.advice)
     }
 
@@ -136,18 +135,22 @@ struct StoreRekeyCommand: Command {
             guard let former = before[group] else { return error }
             if isReplaced(former, group, session) {
                 text =
-                    "\(error); another process has replaced the key meanwhile: what that was given opens the encrypted file of group \(group)"
+                    "\(error); another process has replaced the key: its passphrase or key file opens the "
+                        + "encrypted file of group \(group)"
             } else {
                 text =
-                    "\(error); nothing has changed: the encrypted file of group \(group) is opened by \(former.opener)"
+                    "\(error); the key has not changed: the encrypted file of group \(group) is opened by "
+                        + "\(former.opener)"
             }
         case .new:
             let new: LocalizedMessage = arguments[Self.keyFile] ? "its key file" : "the new passphrase"
             text =
-                "\(error); the encrypted file of group \(group) is opened by \(new) already, and keeps the key before for what could not be sealed again"
+                "\(error); the encrypted file of group \(group) is already opened by \(new), and keeps the old key "
+                    + "for entries that are not sealed again yet"
         case .unknown:
             text =
-                "\(error); nobody knows which key opens the encrypted file of group \(group) now: try the new one, then the one before"
+                "\(error); it is not known which key opens the encrypted file of group \(group): try the new key, "
+                    + "then the old key"
         }
         return CredentialError(error.code, text, hint: error.advice, details: error.details)
     }
@@ -161,7 +164,7 @@ struct StoreRekeyCommand: Command {
     private func key(_ session: CommandSession) throws(CredentialError) -> StoreKey {
         if arguments[Self.keyFile] {
             guard arguments[Self.passphraseFile] == nil else {
-                throw CredentialError(.usage, "--key-file and --passphrase-file exclude each other")
+                throw CredentialError(.usage, "--key-file and --passphrase-file cannot be used together")
             }
             return .keyFile
         }

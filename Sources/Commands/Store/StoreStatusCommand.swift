@@ -106,10 +106,10 @@ struct StoreStatusCommand: Command {
     private static func protection(of backend: ClusterConfiguration) -> ProtectionSummary {
         ProtectionSummary(
             summary:
-                "in the cluster at \(backend.endpoints.joined(separator: ", ")), under a key that its hosts have, "
-                + "this one's in the \(backend.keyStore.shownName)",
-            protectsAgainst: "whoever has the disks of the cluster's nodes, or their administrator's rights",
-            doesNotProtectAgainst: "the other hosts of the group, and what protects this host's key")
+                "in the cluster at \(backend.endpoints.joined(separator: ", ")), under a key of its hosts; this "
+                + "host's key is in the \(backend.keyStore.shownName)",
+            protectsAgainst: "attackers with the disks or the administrator rights of the cluster's nodes",
+            doesNotProtectAgainst: "the other hosts of the group, and attacks on the store of this host's key")
     }
 
     private func row(

@@ -6,15 +6,15 @@ struct StoreUnlockCommand: Command {
     static let spec = CommandSpec(
         ["store", "unlock"], "unlock the stores for a while",
         details: """
-            Asks for the passphrase of the encrypted file and keeps its key sealed in memory, so that no \
-            command asks again until the time is over, 'store lock' is run or the machine restarts. A locked keyring \
-            is asked to unlock itself. Each group is tried, whatever becomes of another.
+            Asks for the passphrase of the encrypted file and keeps its key sealed in memory. Commands do not ask \
+            again until the time is over, you run 'store lock' or the machine restarts. credmgr also asks a locked \
+            keyring to unlock itself. If one group fails, credmgr still tries the others.
             """,
         options: [duration],
         exitStatuses: [5, 7])
 
     private static let duration = Option.time(
-        "for", atLeast: 1, "how long the encrypted file stays unlocked; 8h without it")
+        "for", atLeast: 1, "how long the encrypted file stays unlocked; default 8h")
 
     let arguments: Arguments
 
@@ -81,7 +81,7 @@ struct StoreUnlockCommand: Command {
             var error = error
             error.advice =
                 store.kind == .secretService
-                ? "unlock it in the desktop session, in the keyring's own program, or sign in with --store file"
+                ? "unlock the keyring in the desktop session or in its own program, or sign in with --store file"
                 : "run this in a terminal, or set CREDMGR_PASSPHRASE_FILE to a file with the passphrase"
             throw error
         }

@@ -69,10 +69,10 @@ final class TypeMembership: Sendable {
             return CredentialError(
                 .noSuchAccount,
                 """
-                account \(id) is in group \(view.group), of which account type \(type.name) sees nothing: it is of \
-                group \(type.keychainGroup)
+                account \(id) is in group \(view.group), but account type \(type.name) sees only group \
+                \(type.keychainGroup)
                 """,
-                hint: "name the group that it is in: --group \(view.group)")
+                hint: "name the group of the account: --group \(view.group)")
         }
         return registration == view.registration
             ? nil : view.registration.notSeen(id, by: type, registration, in: view.group)

@@ -214,7 +214,7 @@ package struct TargetResolver: Sendable {
                 else { continue }
                 throw CredentialError(
                     .storeUnavailable, account.signInWaits,
-                    hint: "to see what keeps the store from it: credmgr doctor")
+                    hint: "to find the cause: credmgr doctor")
             }
         }
     }

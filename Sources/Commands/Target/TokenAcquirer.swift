@@ -118,7 +118,7 @@ struct TokenAcquirer: Sendable {
         tell(answer)
         guard let grant = try grant(of: answer.token, target) else {
             throw CredentialError(
-                .signInRequired, "account \(target.account.id) has no sign-in any more",
+                .signInRequired, "account \(target.account.id) no longer has a grant",
                 hint: LoginHint(for: target.account, in: target.group, as: target.type).hint)
         }
         return (answer.token, grant)
@@ -153,8 +153,8 @@ extension TokenOutput {
         if wantsIDToken {
             guard let idToken = answer.idToken else {
                 throw CredentialError(
-                    .unsupported, "account \(target.account.id) has no id token",
-                    hint: "the type's scope needs 'openid'")
+                    .unsupported, "account \(target.account.id) has no ID token",
+                    hint: "add 'openid' to the scope of the type")
             }
             self.idToken = (idToken, try StoredIDToken(idToken).expiresAt)
         }

@@ -6,15 +6,16 @@ import StrictJSON
 /// `credmgr claims`.
 struct ClaimsCommand: Command {
     static let spec = CommandSpec(
-        ["claims"], "show the claims of the id token, or of the access token",
+        ["claims"], "show the claims of the ID token or the access token",
         details: """
-            Shows the claims of the id token that was validated at sign-in or at the last refresh.
+            Shows the claims of the ID token that was validated at sign-in or at the last refresh.
 
-            --access-token shows those of a valid access token, refreshed if need be, once all that RFC 9068 demands of \
-            it holds: type, signature, issuer, audience, times and client. An opaque token has none.
+            --access-token shows the claims of an access token instead. credmgr refreshes the token if necessary \
+            and validates it by RFC 9068: type, signature, issuer, audience, times and client. An opaque token has \
+            no claims.
 
-            --reply-fields shows, in the id token's place, what no standard knows of the provider's token replies: the \
-            address of an instance, the id of a team.
+            --reply-fields shows the non-standard fields of the provider's token responses instead, such as the \
+            address of an instance or the ID of a team.
             """,
         options: [
             SharedOption.type, SharedOption.account, SharedOption.policy, accessToken, replyFields,
@@ -23,9 +24,10 @@ struct ClaimsCommand: Command {
         ],
         exitStatuses: [3, 4, 5, 6, 7])
 
-    private static let accessToken = Option.flag("access-token", "show those of the access token")
+    private static let accessToken = Option.flag("access-token", "show the claims of the access token")
 
-    private static let replyFields = Option.flag("reply-fields", "show what else the provider's token replies had")
+    private static let replyFields = Option.flag(
+        "reply-fields", "show the non-standard fields of the provider's token responses")
 
     let arguments: Arguments
 
@@ -33,7 +35,7 @@ struct ClaimsCommand: Command {
         let query = TokenQuery(arguments, configuration: session.configuration)
         let target = try TargetResolver(session).target(query.target)
         guard !arguments[Self.accessToken] || !arguments[Self.replyFields] else {
-            throw CredentialError(.usage, "--access-token and --reply-fields are two things")
+            throw CredentialError(.usage, "--access-token and --reply-fields cannot be used together")
         }
         let claims =
             try arguments[Self.accessToken]
@@ -55,8 +57,8 @@ struct ClaimsCommand: Command {
         guard !arguments[Self.replyFields] else { return GrantMetadata.fields(in: grant.adapterState) }
         guard let idToken = grant.idToken else {
             throw CredentialError(
-                .unsupported, "account \(target.account.id) has no id token",
-                hint: "the type's scope needs 'openid'")
+                .unsupported, "account \(target.account.id) has no ID token",
+                hint: "add 'openid' to the scope of the type")
         }
         return try CompactJWT(idToken.reveal()).claims
     }
@@ -71,7 +73,7 @@ struct ClaimsCommand: Command {
         else {
             throw CredentialError(
                 .signInRequired,
-                "account \(target.account.id) has no sign-in\(policy.isEmpty ? "" : " for policy \(policy)")",
+                "account \(target.account.id) has no grant\(policy.isEmpty ? "" : " for policy \(policy)")",
                 hint: LoginHint(for: target.account, in: target.group, as: target.type, policy: policy)
                     .hint)
         }

@@ -9,8 +9,8 @@ struct TokenCommand: Command {
     static let spec = CommandSpec(
         ["token"], "print a valid access token",
         details: """
-            Prints a token that is still valid, from the cache or else refreshed. It never opens a browser and \
-            never asks for anything. Any number of processes asking at once cause one refresh.
+            Prints a valid token from the cache, or refreshes the token first. It never opens a browser and never \
+            prompts. Processes that ask at the same time cause only one refresh.
             """,
         options: [
             SharedOption.type, SharedOption.account, SharedOption.policy, SharedOption.scope, SharedOption.resource,
@@ -37,13 +37,13 @@ struct TokenCommand: Command {
         })
 
     private static let introspect = Option.flag(
-        "introspect", "print what the provider says of the token, as JSON (RFC 7662)")
-    static let format = Option.choice("format", "FORMAT", of: TokenFormat.self, "how to print it")
+        "introspect", "print the provider's description of the token as JSON (RFC 7662)")
+    static let format = Option.choice("format", "FORMAT", of: TokenFormat.self, "the output format")
     private static let output = Option.value(
-        "output", .file, "write it to a file that only you can read, replaced as a whole; - for standard output")
+        "output", .file, "write to a private file, replaced atomically; - for standard output")
     private static let takeOver = Option.flag(
-        "take-over", "in a shared group: refresh although another host began to, and nobody knows how that ended")
-    private static let keep = Option.flag("keep", "with --output: refresh the file until stopped")
+        "take-over", "in a shared group: refresh despite another host's unfinished refresh")
+    private static let keep = Option.flag("keep", "with --output: refresh the file until you stop credmgr")
 
     let arguments: Arguments
 
@@ -72,16 +72,17 @@ struct TokenCommand: Command {
     /// Writes the token to a file, and keeps that valid where this is wanted.
     private func write(_ query: TokenQuery, _ target: Target, _ session: CommandSession) throws(CredentialError) {
         if arguments[Self.output]?.isEmpty == true {
-            throw CredentialError(.usage, "--output names no file")
+            throw CredentialError(.usage, "--output must name a file")
         }
         guard let path = arguments[Self.output], path != "-", !arguments[Self.introspect] else {
-            throw CredentialError(.usage, "--keep needs --output FILE, and neither goes with --introspect")
+            throw CredentialError(
+                .usage, "--keep requires --output FILE, and neither can be used with --introspect")
         }
         let file = ReplacedFile(path: path, programs: session.context.programs)
         let keeper = TokenFileRefresher(session, query, target, file: file, format: try format(), isWithdrawn: true)
         _ = try keeper.start()
         guard arguments[Self.keep] else { return }
-        session.notices.note("\(UntrustedText.shown(path)) is kept valid until this is stopped")
+        session.notices.note("refreshing \(UntrustedText.shown(path)) until you stop this command")
         if let failure = keeper.keep() { throw failure }
     }
 

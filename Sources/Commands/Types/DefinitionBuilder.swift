@@ -114,7 +114,7 @@ struct DefinitionBuilder {
         if key != nil { json["private_key"] = ["store": true] }
         if let path = arguments[TypesAddCommand.identityTokenFile] {
             guard path.hasPrefix("/") else {
-                throw CredentialError(.usage, "--identity-token-file takes an absolute path")
+                throw CredentialError(.usage, "--identity-token-file must be an absolute path")
             }
             json["identity_token"] = ["file": .string(path)]
         }
@@ -125,7 +125,7 @@ struct DefinitionBuilder {
         if let url = arguments[TypesAddCommand.clientMetadataURL] {
             guard json["client_id"] == nil, !arguments[TypesAddCommand.register] else {
                 throw CredentialError(
-                    .usage, "--client-metadata-url stands in place of --client-id and --register")
+                    .usage, "--client-metadata-url cannot be used with --client-id or --register")
             }
             if let problem = ClientIDMetadataDocument.problem(of: url) {
                 throw CredentialError(
@@ -159,7 +159,8 @@ struct DefinitionBuilder {
         if arguments[TypesAddCommand.offline], !isNeeded {
             if type.scope.isEmpty {
                 session.notices.note(
-                    "no provider was asked, so the type has no scopes; to add some: credmgr types set --help")
+                    "the type has no scopes, because credmgr did not contact the provider; to add scopes: credmgr "
+                        + "types set --help")
             }
             return nil
         }
@@ -178,7 +179,7 @@ struct DefinitionBuilder {
             type.issuer = metadata.issuer ?? type.issuer
             if needsScope || type.scope.isEmpty && isNeeded {
                 type.scope = ClientRegistrationService.usualScope(at: metadata)
-                session.notices.note("scope: \(type.scope.joined(separator: " ")) (--scope chooses others)")
+                session.notices.note("scope: \(type.scope.joined(separator: " ")) (to change it, use --scope)")
             }
             return metadata
         } catch {
@@ -186,12 +187,13 @@ struct DefinitionBuilder {
             // A definition that is not there yet cannot be changed.
             if error.code == .denied, error.isBeforeRequest {
                 error.advice =
-                    "if its certificate authority is your own, name the authority's file with --ca-certificate; else check this machine's clock"
+                    "set --ca-certificate if the certificate authority is your own; otherwise check this machine's "
+                        + "clock"
             }
             let isOfThisMachine = error.code == .configuration && error.isBeforeRequest
             if isNeeded || isOfThisMachine { throw error }
             guard needsScope || isOfPreset else {
-                session.notices.note("the issuer is not checked, because it cannot be asked: \(error.text)")
+                session.notices.note("the issuer is not checked: cannot reach its metadata: \(error.text)")
                 return nil
             }
             let offline = LocalizedMessage(
@@ -200,7 +202,7 @@ struct DefinitionBuilder {
             // A place that responds and has no such document is the wrong address.
             let isElsewhere = error.code == .configuration && isOfPreset
             throw CredentialError(
-                error.code, "the type is not defined, because its issuer cannot be asked: \(error)",
+                error.code, "the type is not defined: cannot get the metadata of its issuer: \(error)",
                 hint: isElsewhere ? wrongValues ?? error.advice : error.advice ?? offline, details: error.details)
         }
     }
@@ -235,11 +237,12 @@ struct DefinitionBuilder {
         if json["client_id"] == nil {
             throw CredentialError(
                 .usage, "--client-id is missing",
-                hint: "register a client at the provider; --register does that where the provider lets it")
+                hint: "register a client at the provider, or use --register if the provider supports it")
         }
         if let issuer = arguments[TypesAddCommand.issuer], !issuer.contains("://") {
             throw CredentialError(
-                .usage, "--issuer takes a URL", hint: "--issuer https://\(UntrustedText.shown(issuer, limit: 200))")
+                .usage, "--issuer must be a URL",
+                hint: "--issuer https://\(UntrustedText.shown(issuer, limit: 200))")
         }
     }
 
@@ -284,7 +287,7 @@ struct DefinitionBuilder {
         let names = preset?.placeholders.map(\.name) ?? []
         throw CredentialError(
             .usage,
-            preset.map { "the preset \($0.name) has no {\(name)} to set" }
+            preset.map { "the preset \($0.name) has no placeholder {\(name)}" }
                 ?? "--set \(name): the adapter \(type.adapter) has no settings",
             hint: SpellingSuggestion.to(name, among: names).map { "did you mean '\($0)'?" })
     }
@@ -346,7 +349,7 @@ struct DefinitionBuilder {
         for (name, value) in arguments[TypesAddCommand.param] {
             let parts = name.split(separator: ":", maxSplits: 1)
             guard parts.count == 2, parts[0] == "authorize" || parts[0] == "token" else {
-                throw CredentialError(.usage, "--param takes authorize:KEY=VALUE or token:KEY=VALUE")
+                throw CredentialError(.usage, "--param must be authorize:KEY=VALUE or token:KEY=VALUE")
             }
             kinds[String(parts[0]), default: []].append((String(parts[1]), value))
         }

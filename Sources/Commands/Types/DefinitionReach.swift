@@ -45,7 +45,8 @@ struct DefinitionReach {
         }
         for (_, account) in accounts {
             session.notices.note(
-                "it sees the account \(UntrustedText.shown(account.shownName)) (\(account.id)), signed in under \(account.type)"
+                "the type sees the account \(UntrustedText.shown(account.shownName)) (\(account.id)), signed in "
+                    + "under \(account.type)"
             )
         }
         if !origins.isEmpty {
@@ -113,7 +114,7 @@ struct DefinitionReach {
             uses.append(
                 Use(
                     key: ConnectionSettings.certificateKey,
-                    text: "servers are trusted that the authorities in \(UntrustedText.shown(path)) vouch for",
+                    text: "credmgr trusts the certificate authorities in \(UntrustedText.shown(path))",
                     needsTrust: true))
         }
         if let proxy = type.proxy {

@@ -35,13 +35,13 @@ struct ExplicitEndpoints {
             }
         } catch {
             session.notices.note(
-                "explicit endpoints stay in the definition, because its issuer cannot be asked: \(error.text)")
+                "explicit endpoints stay in the definition: cannot get the metadata of its issuer: \(error.text)")
             return
         }
         for (endpoint, text) in explicit.sorted(by: { $0.key.rawValue < $1.key.rawValue })
         where metadata.endpoints[endpoint].map({ $0 == URI(text) }) ?? false {
             type.endpoints[endpoint] = nil
-            session.notices.note("\(endpoint.rawValue) is left out: it is that of the issuer's metadata")
+            session.notices.note("\(endpoint.rawValue) is left out: the issuer's metadata has the same value")
         }
     }
 }

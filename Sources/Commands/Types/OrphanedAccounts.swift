@@ -46,8 +46,8 @@ struct OrphanedAccounts {
     func tell(besides known: Set<String>) {
         for (group, account, _) in all where !known.contains(account.id) {
             session.notices.warning(
-                "no account type sees \(UntrustedText.shown(account.shownName)) (\(account.id)) any more; to forget it: "
-                    + "\(Self.forget(account, in: group))")
+                "no account type sees \(UntrustedText.shown(account.shownName)) (\(account.id)) any more; to "
+                    + "remove it: \(Self.forget(account, in: group))")
         }
     }
 

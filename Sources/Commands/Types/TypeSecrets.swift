@@ -37,6 +37,6 @@ struct TypeSecrets {
         }
         try write(clientSecret, .clientSecret, "client secret")
         try write(privateKey, .privateKey, "private key")
-        choice.tell("what is secret of the type", session)
+        choice.tell("the client secret or private key of the type", session)
     }
 }

@@ -8,16 +8,17 @@ struct TypesAddCommand: Command {
     static let spec = CommandSpec(
         ["types", "add"], "define an account type",
         details: """
-            Writes a definition into the user's configuration folder. An existing one is kept unless --force is \
-            given. Give either the issuer, for discovery, or the endpoints, or start from a preset, which --tenant and \
-            --set fill in; every other option wins over the preset.
+            Writes a definition into your configuration directory. --force replaces an existing definition. Name \
+            the issuer, for discovery, or the endpoints, or start from a preset. --tenant and --set fill in the \
+            preset; every other option takes precedence over the preset.
 
-            With an issuer and no scopes the provider is asked which it has, and the usual ones are taken; --offline \
-            does without. With --register no client id is needed: a client is registered there, for one redirect URI.
+            With an issuer and without scopes, credmgr gets the provider's scopes and uses the usual scopes, \
+            unless you set --offline. With --register, credmgr registers a client at the provider for one redirect \
+            URI, and no client ID is required.
 
             Shows the accounts that the type sees and the origins that their tokens may go to. Commands, files and \
-            variables of a preset that is neither built in nor of a directory of root's need --trust, or a yes on a \
-            terminal.
+            variables of a preset require --trust or a yes on a terminal, unless the preset is built in or in a \
+            directory of root.
             """,
         parameters: [name],
         options: [
@@ -44,30 +45,30 @@ struct TypesAddCommand: Command {
 
     static let name = Parameter.optional("name", .any("NAME"), "the name of the new type")
     static let adapter = Option.value(
-        "adapter", .any("ADAPTER", .words(["oauth2", "azure-b2c"])), "the adapter that serves it")
+        "adapter", .any("ADAPTER", .words(["oauth2", "azure-b2c"])), "the adapter of the type")
     static let preset = Option.value(
         "preset", .any("PRESET", .words(Preset.builtIn.keys.sorted())),
         "start from the preset of a provider")
     static let settings = Option.pairs(
-        "set", "NAME=VALUE", "fill a placeholder of the preset in, or set what a plugin wants")
+        "set", "NAME=VALUE", "fill in a placeholder of the preset, or set a plugin's setting")
     static let issuer = Option.value("issuer", .any("URL"), "the issuer, whose metadata name the endpoints")
     static let authorizationEndpoint = Option.value(
         "authorization-endpoint", .any("URL"), "the authorization endpoint")
     static let tokenEndpoint = Option.value("token-endpoint", .any("URL"), "the token endpoint")
-    static let clientID = Option.value("client-id", .any("ID"), "the client identifier")
+    static let clientID = Option.value("client-id", .any("ID"), "the client ID")
     static let clientMetadataURL = Option.value(
-        "client-metadata-url", .any("URL"), "the URL of a document about the client, which is its identifier")
+        "client-metadata-url", .any("URL"), "the URL of the client's metadata document, used as client ID")
     static let register = Option.flag("register", "register a client at the issuer (RFC 7591)")
     static let clientSecretFile = Option.value(
         "client-secret-file", .file, "a file with the client secret; - for standard input")
     static let privateKeyFile = Option.value(
         "private-key-file", .file, "a file with the client's private key, PEM or JWK; - for standard input")
     static let identityTokenFile = Option.value(
-        "identity-token-file", .file, "the file in which the platform keeps the workload's identity token")
+        "identity-token-file", .file, "the file with the workload's identity token from the platform")
     static let identityProvider = Option.value(
-        "idp", .type, "the account type whose sign-in vouches for this one's")
+        "idp", .type, "the account type that vouches for sign-ins of this type")
     static let tlsCertificate = Option.value(
-        "tls-certificate", .file, "the PEM file of the certificate the client authenticates with")
+        "tls-certificate", .file, "the PEM file of the client's certificate")
     static let tlsKey = Option.value("tls-key", .file, "the PEM file of the certificate's private key")
     static let caCertificate = Option.value(
         "ca-certificate", .file, "a PEM file of authorities to trust in addition to the system's")
@@ -80,28 +81,28 @@ struct TypesAddCommand: Command {
     static let audience = Option.value("audience", .any("AUDIENCE"), "the audience that tokens are for")
     static let dpop = Option.flag("dpop", "bind access tokens to a key (RFC 9449)")
     static let redirectURI = Option.value(
-        "redirect-uri", .any("URI"), "the redirect URI; a loopback one without it")
+        "redirect-uri", .any("URI"), "the redirect URI; default: on localhost")
     static let tenant = Option.value(
         "tenant", .any("TENANT"), "Azure AD B2C: the tenant; {tenant} of a preset")
     static let authority = Option.value("authority", .any("URL"), "Azure AD B2C: the authority")
     static let policy = Option.pairs("policy", "ALIAS=POLICY", "Azure AD B2C: a policy and its alias")
     static let defaultPolicy = Option.value(
-        "default-policy", .any("ALIAS"), "Azure AD B2C: the policy used when none is named")
+        "default-policy", .any("ALIAS"), "Azure AD B2C: the default policy")
     static let passwordResetPolicy = Option.value(
         "password-reset-policy", .any("ALIAS"),
         "Azure AD B2C: the policy that 'login' runs for a forgotten password")
     static let keychainGroup = Option.value(
-        "keychain-group", .any("GROUP", .group), "the keychain group its accounts are kept in")
+        "keychain-group", .any("GROUP", .group), "the keychain group of its accounts")
     static let apiBase = Option.value(
-        "api-base", .any("URL"), "what relative URLs of 'request' are joined to")
+        "api-base", .any("URL"), "the base of relative URLs of 'request'")
     static let flow = Option.value(
         "flow", .choice("FLOW", SignInFlow.allCases.map(\.rawValue)), "the flow that 'login' uses")
     static let param = Option.pairs(
         "param", "authorize:KEY=VALUE", "an extra parameter of authorize: or token: requests")
     static let header = Option.pairs(
         "header", "KEY=VALUE", "an extra header field of requests to the provider")
-    static let offline = Option.flag("offline", "write the definition without asking the issuer")
-    static let trust = Option.flag("trust", "confirm the preset with all that it uses")
+    static let offline = Option.flag("offline", "write the definition without contacting the issuer")
+    static let trust = Option.flag("trust", "confirm the preset and everything that it uses")
     static let force = Option.flag("force", "replace an existing definition")
 
     let arguments: Arguments
@@ -135,8 +136,8 @@ struct TypesAddCommand: Command {
             session.notices.note("account type \(type.name) is defined in \(path)")
             if !dropped.isEmpty {
                 session.notices.warning(
-                    "the definition that was there had also \(dropped.joined(separator: ", ")), which the new one has "
-                        + "not; 'credmgr types set' changes some keys and keeps the others")
+                    "the replaced definition also had \(dropped.joined(separator: ", ")), which the new definition "
+                        + "lacks; to change only some keys, use 'credmgr types set'")
             }
             tellRedirectURI(of: type, adapter, session)
         }
@@ -157,7 +158,8 @@ struct TypesAddCommand: Command {
         session.notices.warning(
             CredentialError(
                 .configuration,
-                "sign-ins of \(type.name) may bring no refresh token, and end with their first token: \(advice.cause)",
+                "sign-ins of \(type.name) may get no refresh token, and end with their first token: "
+                    + "\(advice.cause)",
                 hint: advice.command))
     }
 
@@ -219,8 +221,8 @@ struct TypesAddCommand: Command {
             adapter.defaultRedirectURI.hasPrefix("http")
         else { return }
         session.notices.note(
-            "redirect URI to register: \(adapter.defaultRedirectURI) (the port is chosen at each sign-in; where the "
-                + "provider compares it, name one with --redirect-uri)")
+            "redirect URI to register: \(adapter.defaultRedirectURI) (each sign-in chooses a port; if the provider "
+                + "compares ports, set --redirect-uri)")
     }
 
 }

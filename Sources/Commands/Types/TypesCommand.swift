@@ -7,7 +7,7 @@ struct TypesCommand: Command {
     static let spec = CommandSpec(
         ["types"], aliases: [["types", "list"], ["types", "ls"]], "list the account types",
         details:
-            "Lists the account types with the file that defines each, its adapter, keychain group and client id.",
+            "Lists each account type with its file, adapter, keychain group and client ID.",
         options: [SharedOption.json])
 
     static let configurationUse = ConfigurationUse.advisory

@@ -9,12 +9,13 @@ struct TypesImportCommand: Command {
         ["types", "import"], "import an account type from a file",
         details: """
             Reads a settings.plist of the Azure AD B2C samples or a JSON definition, writes it as an account type \
-            and prints what became of each key.
+            and prints the result for each key.
 
-            Shows each command, file and variable that the definition uses with the place that its content goes to, \
-            the accounts that it sees, and the origins that their tokens may go to. Commands, files, variables and a proxy need \
-            --trust, or a yes on a terminal. The API origins of an unconfirmed definition get no \
-            tokens of accounts that were signed in under another type; 'types trust' confirms it later.
+            Shows each command, file and variable of the definition with the destination of its content. Also \
+            shows the accounts that the type sees and the origins that their tokens may go to. Commands, files, \
+            variables and a proxy require --trust or a yes on a terminal. The API origins of an unconfirmed \
+            definition get no tokens of accounts that were signed in under another type; 'types trust' confirms \
+            the definition later.
             """,
         parameters: [file],
         options: [name, fix, exact, trust, force, SharedOption.json],
@@ -22,10 +23,10 @@ struct TypesImportCommand: Command {
 
     private static let file = Parameter.required("file", .file, "the file to read")
     private static let name = Option.value(
-        "name", .any("NAME"), "the name of the new type, in place of the one in the file")
-    private static let fix = Option.flag("fix", "mend what is known to be wrong in such files")
-    private static let exact = Option.flag("exact", "change nothing of what the file says")
-    private static let trust = Option.flag("trust", "confirm the definition with all that it uses")
+        "name", .any("NAME"), "the name of the new type; default: the name in the file")
+    private static let fix = Option.flag("fix", "fix known errors of such files")
+    private static let exact = Option.flag("exact", "import the file without changes")
+    private static let trust = Option.flag("trust", "confirm the definition and everything that it uses")
     private static let force = Option.flag("force", "replace an existing definition")
 
     static let configurationUse = ConfigurationUse.advisory
@@ -107,9 +108,9 @@ struct TypesImportCommand: Command {
     private func tellGroup(of type: AccountType, _ session: CommandSession) throws(CredentialError) {
         for other in try session.catalog.strangers(to: type, session.context.adapters) {
             session.notices.note(
-                "\(other.name) is of the same client in group \(other.keychainGroup), \(type.name) in group "
-                    + "\(type.keychainGroup): they do not share a sign-in; for that: "
-                    + "credmgr types set \(type.name) keychain_group=\(other.keychainGroup)")
+                "\(other.name) (group \(other.keychainGroup)) and \(type.name) (group \(type.keychainGroup)) have "
+                    + "the same client but do not share accounts; to share them: credmgr types set \(type.name) "
+                    + "keychain_group=\(other.keychainGroup)")
         }
     }
 }

@@ -8,9 +8,9 @@ struct TypesRemoveCommand: Command {
     static let spec = CommandSpec(
         ["types", "remove"], "remove an account type's definition",
         details: """
-            Removes the definition from the user's own folder. Accounts and their tokens stay, and those that no other \
-            type sees are named; what is secret of its client is forgotten. A client that \
-            'types add --register' or 'login --resource' registered is removed at the provider too (RFC 7592).
+            Removes the definition from your own directory and the secret of its client. Accounts and their tokens \
+            stay; credmgr lists the accounts that no other type sees. A client that 'types add --register' or \
+            'login --resource' registered is removed at the provider too (RFC 7592).
             """,
         parameters: [name])
 

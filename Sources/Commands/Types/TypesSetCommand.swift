@@ -8,21 +8,21 @@ struct TypesSetCommand: Command {
     static let spec = CommandSpec(
         ["types", "set"], "change an account type's definition",
         details: """
-            Sets keys of a definition and keeps all others. The keys are those of a definition's file; one in an object \
-            is named with its path, such as policies.edit or extra_parameters.authorize.prompt. The new definition is \
-            checked as 'types add' does it, and nothing is written when it cannot be used.
+            Sets keys of a definition and keeps all others. Name a key inside an object with its path, such as \
+            policies.edit or extra_parameters.authorize.prompt. credmgr checks the new definition as 'types add' \
+            does, and writes only a valid definition.
 
-            A definition that is not in the user's own folder stays as it is; the changed one takes its place.
+            A definition outside your own directory stays unchanged; your changed definition takes precedence.
 
-            Accounts belong to the provider and the client that the definition names. A change of these names the \
-            accounts that were signed in under the type and takes them along, with --move-accounts or a yes on a \
-            terminal.
+            Accounts belong to the provider and the client in the definition. If you change the provider or the \
+            client, credmgr lists the accounts that were signed in under the type. It moves these accounts with \
+            --move-accounts or a yes on a terminal.
             """,
         parameters: [name, changes],
         options: [unset, clientSecretFile, privateKeyFile, moveAccounts],
         examples: [
             .init("another scope", "credmgr types set Work scope=\"openid profile email\""),
-            .init("no api_base any more", "credmgr types set Work --unset api_base"),
+            .init("remove api_base", "credmgr types set Work --unset api_base"),
             .init("a new client secret", "credmgr types set Work --client-secret-file -"),
         ],
         exitStatuses: [5, 7], remedy: Self.remedy)
@@ -45,14 +45,14 @@ struct TypesSetCommand: Command {
     private static let changes = Parameter.variadic(
         "changes", .any("KEY=VALUE", .words(AccountType.keys.map { $0 + "=" })), "a key and its new value")
     private static let unset = Option.list(
-        "unset", .any("KEY", .words(AccountType.keys)), "remove a key, so that its default counts again")
+        "unset", .any("KEY", .words(AccountType.keys)), "remove a key, so that its default applies again")
     private static let clientSecretFile = Option.value(
         "client-secret-file", .file, "a file with the client secret; - for standard input")
     private static let privateKeyFile = Option.value(
         "private-key-file", .file, "a file with the client's private key, PEM or JWK; - for standard input")
 
     private static let moveAccounts = Option.flag(
-        "move-accounts", "take the type's accounts along to another provider or client")
+        "move-accounts", "move the type's accounts to the new provider or client")
 
     static let configurationUse = ConfigurationUse.advisory
 
@@ -70,7 +70,7 @@ struct TypesSetCommand: Command {
         let changes = try arguments[Self.changes].map { (text) throws(CredentialError) in
             guard let equals = text.firstIndex(of: "="), equals != text.startIndex else {
                 throw CredentialError(
-                    .usage, "a change is written KEY=VALUE", hint: "credmgr types set --help")
+                    .usage, "a change must be KEY=VALUE", hint: "credmgr types set --help")
             }
             return (key: String(text[..<equals]), text: String(text[text.index(after: equals)...]))
         }
@@ -80,7 +80,7 @@ struct TypesSetCommand: Command {
         let privateKey = try secrets.privateKey(from: arguments[Self.privateKeyFile])
         guard !changes.isEmpty || !arguments[Self.unset].isEmpty || clientSecret != nil || privateKey != nil else {
             throw CredentialError(
-                .usage, "nothing to change is named", hint: "credmgr types show \(old.type.name)")
+                .usage, "a change is required", hint: "credmgr types show \(old.type.name)")
         }
         var json = old.type.json
         for key in arguments[Self.unset] { try Self.remove(key, from: &json) }
@@ -103,7 +103,7 @@ struct TypesSetCommand: Command {
         try keepComments(of: old.path, session)
         let path = try session.definitions.put(type, force: true)
         session.notices.note("account type \(type.name) is defined in \(path)")
-        if path != old.path { session.notices.note("\(old.path) stays as it is and does not count any more") }
+        if path != old.path { session.notices.note("\(old.path) stays unchanged and no longer applies") }
         orphans.tell(besides: before)
     }
 
@@ -126,13 +126,13 @@ struct TypesSetCommand: Command {
             guard session.mayAsk else {
                 throw CredentialError(
                     .usage,
-                    "the change names another provider or client than the accounts of \(type.name) have: \(names)",
+                    "the new provider or client differs from that of the accounts of \(type.name): \(names)",
                     hint: LocalizedMessage(
                         verbatim: arguments.commandLine(
                             adding: [Self.moveAccounts.spec.written], quoting: ShellQuoting.word)))
             }
             let answer = try session.context.console.ask(
-                "Take the accounts along to \(UntrustedText.shown(now.provider, limit: 200)): \(names)? [y/N] ",
+                "Move the accounts to \(UntrustedText.shown(now.provider, limit: 200)): \(names)? [y/N] ",
                 isSecret: false
             ).reveal()
             guard ["y", "Y", "yes"].contains(answer) else {
@@ -142,7 +142,7 @@ struct TypesSetCommand: Command {
         for (group, account) in accounts {
             try services.registrationMove.move(account.id, in: group, to: now)
         }
-        session.notices.note("the type's accounts go along: \(names)")
+        session.notices.note("moved the type's accounts: \(names)")
     }
 
     /// A rewritten file has no comments: one that has some is kept beside it.
@@ -166,8 +166,7 @@ struct TypesSetCommand: Command {
         guard inner.count == 2, ["authorize", "token"].contains(inner[0]) else {
             throw CredentialError(
                 .usage,
-                "a key of extra_parameters is written extra_parameters.authorize.NAME or "
-                    + "extra_parameters.token.NAME")
+                "a key of extra_parameters must be extra_parameters.authorize.NAME or extra_parameters.token.NAME")
         }
         return [parts[0]] + inner
     }
@@ -209,7 +208,7 @@ struct TypesSetCommand: Command {
     ) throws(CredentialError) -> JSONValue {
         if flags.contains(key) {
             guard text == "true" || text == "false" else {
-                throw CredentialError(.usage, "\(key) is true or false")
+                throw CredentialError(.usage, "\(key) must be true or false")
             }
             return .bool(text == "true")
         }
@@ -221,13 +220,13 @@ struct TypesSetCommand: Command {
         if secrets.contains(key), parsed?.object == nil {
             // Not even where it stands in the message: others see the arguments of a program, and so does the history.
             throw CredentialError(
-                .usage, "a secret is not given on the command line",
+                .usage, "a secret is not accepted on the command line",
                 hint: key == "client_secret"
                     ? "credmgr types set \(type) --client-secret-file -"
                     : "credmgr types set \(type) --private-key-file -")
         }
         guard let parsed else {
-            throw CredentialError(.usage, "\(key) takes JSON, or one of its keys: \(key).NAME=VALUE")
+            throw CredentialError(.usage, "\(key) must be JSON, or set one of its keys: \(key).NAME=VALUE")
         }
         return parsed
     }

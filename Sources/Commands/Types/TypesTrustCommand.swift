@@ -6,10 +6,10 @@ struct TypesTrustCommand: Command {
     static let spec = CommandSpec(
         ["types", "trust"], "confirm an account type's definition",
         details: """
-            Shows what the definition reads on this machine, which accounts it sees and where their tokens may go, and \
-            confirms it as it is now. The confirmation is the SHA-256 of its file, in trusted.json beside config.json; \
-            a definition that another one changes has to be confirmed again. Your own definitions, those of root's \
-            directories and those of built-in presets are confirmed.
+            Confirms a definition in its present form. Shows the files, variables and commands that it uses, the \
+            accounts that it sees and the origins that their tokens may go to. credmgr stores the SHA-256 of the \
+            file in trusted.json beside config.json. If another user changes the definition, confirm it again. \
+            Your own definitions, definitions in root's directories and built-in presets are always confirmed.
             """,
         parameters: [name],
         examples: [.init("an imported definition", "credmgr types trust Work")])

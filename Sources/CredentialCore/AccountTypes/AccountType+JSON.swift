@@ -50,8 +50,8 @@ extension AccountType {
             return "oauth2"
         }
         throw CredentialError(
-            .configuration, place.map { "no provider in \($0)" } ?? "no provider is named",
-            hint: "give 'issuer' or the endpoints, or 'tenant' or 'authority' for Azure AD B2C, or 'adapter'")
+            .configuration, place.map { "no provider in \($0)" } ?? "a provider is required",
+            hint: "set 'issuer' or the endpoints, or 'tenant' or 'authority' for Azure AD B2C, or 'adapter'")
     }
 
     private mutating func readProvider(_ reader: DefinitionReader) throws(CredentialError) {
@@ -73,7 +73,7 @@ extension AccountType {
         identityToken = try Self.identityToken(reader)
         identityProvider = try reader.string("identity_provider", DefinitionValidation.name)
         if identityToken != nil, identityProvider != nil {
-            throw reader.fault("identity_provider", "excludes identity_token")
+            throw reader.fault("identity_provider", "cannot be used with identity_token")
         }
         tokenEndpointAuthMethod = try reader.string("token_endpoint_auth_method", DefinitionValidation.name)
         tokenEndpointAuthSigningAlg = try reader.choice(
@@ -92,7 +92,7 @@ extension AccountType {
         guard let value = reader.value(key) else { return nil }
         guard let source = ClientSecretSource(value) else {
             throw reader.fault(
-                key, "has none of the forms of a secret",
+                key, "is not a valid secret source",
                 hint: #"{"store":true}, {"env":"NAME"}, {"file":"PATH"} or {"command":["PROGRAM","ARGUMENT"]}"#)
         }
         try checkPath(of: source, key, reader)
@@ -100,10 +100,11 @@ extension AccountType {
         if secret.isEmpty { return nil }
         guard isPrivateFile else {
             throw reader.fault(
-                key, "holds a secret that others may read",
+                key, "contains a secret that other users can read",
                 hint: reader.place.map {
-                    #"put the secret elsewhere, as {"file":"PATH"}, or close the file: chmod 600 \#(ShellQuoting.word($0.description))"#
-                } ?? #"put the secret elsewhere, as {"file":"PATH"}"#)
+                    #"move the secret to a private file, as {"file":"PATH"}, or run: chmod 600 "#
+                        + #"\#(ShellQuoting.word($0.description))"#
+                } ?? #"move the secret to a private file, as {"file":"PATH"}"#)
         }
         return source
     }
@@ -126,7 +127,7 @@ extension AccountType {
         case .environment?, .command?: return ClientSecretSource(value)
         case .store?, .literal?, nil:
             throw reader.fault(
-                "identity_token", "says not where the platform keeps it",
+                "identity_token", "must name a file, a variable or a command",
                 hint: #"{"file":"PATH"}, {"env":"NAME"} or {"command":["PROGRAM","ARGUMENT"]}"#)
         }
     }

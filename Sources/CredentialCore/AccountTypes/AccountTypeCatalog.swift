@@ -128,7 +128,7 @@ public struct AccountTypeCatalog: Sendable {
             throw CredentialError(.configuration, "\(path) is not JSON: \(error)")
         }
         guard let members = value.object else {
-            throw CredentialError(.configuration, "\(path) must hold an object, not \(value.kind)")
+            throw CredentialError(.configuration, "\(path) must contain an object, not \(value.kind)")
         }
         return members
     }
@@ -161,7 +161,7 @@ public struct AccountTypeCatalog: Sendable {
     private func type(_ name: String, at path: String) -> Result<AccountType, CredentialError> {
         do throws(CredentialError) {
             guard let file = try files.read(path) else {
-                return .failure(CredentialError(.inputOutput, "\(path) has gone"))
+                return .failure(CredentialError(.inputOutput, "cannot read \(path): file not found"))
             }
             return .success(try type(name, in: file, at: path))
         } catch {
@@ -198,7 +198,7 @@ public struct AccountTypeCatalog: Sendable {
         if !force, let path = try userFiles(of: name).first {
             throw CredentialError(
                 .usage, "account type '\(name)' is already defined in \(path)",
-                hint: "--force overwrites it, another name keeps both")
+                hint: "use --force to overwrite the definition, or choose another name")
         }
     }
 
@@ -221,8 +221,9 @@ public struct AccountTypeCatalog: Sendable {
         if own.isEmpty {
             for path in paths(of: name) where try files.read(path) != nil {
                 throw CredentialError(
-                    .usage, "account type '\(name)' is defined in \(path), which is not yours to remove",
-                    hint: "a definition of your own with that name takes its place: credmgr types add --help")
+                    .usage, "cannot remove account type '\(name)': its file \(path) is outside your configuration "
+                        + "directory",
+                    hint: "override the definition with your own: credmgr types add --help")
             }
             throw try unknown(name)
         }
@@ -263,7 +264,7 @@ public struct AccountTypeCatalog: Sendable {
 
     private func userFolder() throws(CredentialError) -> String {
         guard let folder = folders.first else {
-            throw CredentialError(.configuration, "no folder for account types", hint: "set HOME")
+            throw CredentialError(.configuration, "cannot find the directory for account types", hint: "set HOME")
         }
         return folder
     }
@@ -289,7 +290,7 @@ public struct AccountTypeCatalog: Sendable {
                 guard type == name else { continue }
                 // It is listed, and there is nothing to read.
                 return CredentialError(
-                    .unknownType, "no account type '\(name)': \(folder)/\(file) is a link that leads nowhere")
+                    .unknownType, "no account type '\(name)': \(folder)/\(file) is a broken symbolic link")
             }
         }
         let hint: LocalizedMessage =

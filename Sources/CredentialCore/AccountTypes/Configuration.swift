@@ -87,7 +87,7 @@ public struct Configuration: Sendable, Hashable {
         } catch {
             throw CredentialError(.configuration, "\(path) is not JSON: \(error)")
         }
-        guard let members else { throw CredentialError(.configuration, "\(path) must hold an object") }
+        guard let members else { throw CredentialError(.configuration, "\(path) must be a JSON object") }
         try self.init(json: members, place: path)
     }
 
@@ -145,7 +145,7 @@ public struct SelectionRule: Sendable, Hashable {
         let path = try reader.string("path") { text in
             DestinationPattern("localhost", path: text) == nil ? "is not a path" : nil
         }
-        if path != nil, host == nil { throw reader.fault("path", "needs a 'host'") }
+        if path != nil, host == nil { throw reader.fault("path", "requires a 'host'") }
         place = host.flatMap { DestinationPattern($0, path: path) }
         type = try reader.string("type", DefinitionValidation.name)
         account = try reader.string("account")

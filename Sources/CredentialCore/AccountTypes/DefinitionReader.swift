@@ -163,7 +163,7 @@ package struct DefinitionReader {
         throws(CredentialError)
     {
         if text.isEmpty { throw fault(key, "is empty") }
-        if text.first == "<", text.last == ">" { throw fault(key, "has a placeholder that is not filled in") }
+        if text.first == "<", text.last == ">" { throw fault(key, "still contains a placeholder") }
         if let problem = rule(text) { throw fault(key, problem) }
     }
 }

@@ -70,8 +70,10 @@ package struct DefinitionTrust: Sendable {
     static func refusal(_ account: Account, by name: String, _ place: String) -> TokenDestinationPolicy.Refusal {
         TokenDestinationPolicy.Refusal(
             """
-            account type \(name) is not confirmed, and only it names \(UntrustedText.shown(place, limit: 200)): tokens of \
-            \(UntrustedText.shown(account.shownName)) (\(account.id)), signed in under \(account.type), do not go there
+            account type \(name) is not confirmed, and no other type allows \
+            \(UntrustedText.shown(place, limit: 200)): credmgr sends no tokens of \
+            \(UntrustedText.shown(account.shownName)) (\(account.id)), signed in under \(account.type), to this \
+            destination
             """, hint: LocalizedMessage(verbatim: "credmgr types trust \(ShellQuoting.word(name))"), isOfTrust: true
         )
     }
@@ -160,7 +162,7 @@ package struct DefinitionTrust: Sendable {
     private static func damaged(_ path: String) -> CredentialError {
         CredentialError(
             .configuration, "\(UntrustedText.shown(path, limit: 4_096)) is damaged",
-            hint: "move it away, and confirm the definitions again: credmgr types trust --help")
+            hint: "move the file away, and confirm the definitions again: credmgr types trust --help")
     }
 
     private func digest(_ bytes: [UInt8]) throws(CredentialError) -> String {

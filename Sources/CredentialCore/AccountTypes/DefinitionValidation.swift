@@ -7,7 +7,7 @@ package enum DefinitionValidation {
     package static func webAddress(_ text: String) -> LocalizedMessage? {
         guard let address = URI(text) else { return "is not an absolute URL" }
         guard address.isWeb else { return "is not an https URL" }
-        guard address.isSecure else { return "must be an https URL: http is only allowed for the loopback" }
+        guard address.isSecure else { return "must be an https URL: http is only allowed for localhost" }
         return address.fragment == nil ? nil : "must not have a fragment"
     }
 
@@ -21,11 +21,11 @@ package enum DefinitionValidation {
     package static func origin(_ text: String) -> LocalizedMessage? {
         if let address = URI(text), Destination.isMail(address.scheme) {
             return !address.host.isEmpty && address.path.isEmpty && address.query == nil && address.fragment == nil
-                ? nil : "must be an origin: scheme, host and port alone"
+                ? nil : "must be an origin: only scheme, host and port"
         }
         if let problem = webAddress(text) { return problem }
         guard let address = URI(text), address.query == nil, ["", "/"].contains(address.path) else {
-            return "must be an origin: scheme, host and port alone"
+            return "must be an origin: only scheme, host and port"
         }
         return nil
     }
@@ -36,10 +36,10 @@ package enum DefinitionValidation {
         guard let address = URI(text) else { return "is not an absolute URL" }
         if address.scheme == "https" || address.scheme == "http" { return webAddress(text) }
         if ["javascript", "data", "vbscript", "file", "blob", "about"].contains(address.scheme) {
-            return "has a scheme that cannot take a redirect"
+            return "has a scheme that cannot receive a redirect"
         }
         if address.host.isEmpty && address.path.isEmpty { return "is not an absolute URL" }
-        if address.scheme == "localhost" { return "lacks 'http://' in front" }
+        if address.scheme == "localhost" { return "must begin with 'http://'" }
         return address.fragment == nil ? nil : "must not have a fragment"
     }
 
@@ -52,7 +52,7 @@ package enum DefinitionValidation {
     /// A client identifier (RFC 6749 appendix A.1): printable ASCII.
     package static func clientID(_ text: String) -> LocalizedMessage? {
         text.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F } && text.utf8.count <= 1024
-            ? nil : "has characters that a client identifier must not have (RFC 6749 appendix A.1)"
+            ? nil : "contains characters that are not valid in a client ID (RFC 6749 appendix A.1)"
     }
 
     /// One scope (RFC 6749 §3.3): printable ASCII without space, `"` and `\`.
@@ -62,18 +62,18 @@ package enum DefinitionValidation {
             && text.utf8.allSatisfy {
                 $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\")
             }
-        return isToken ? nil : "has a scope with characters that RFC 6749 §3.3 does not allow"
+        return isToken ? nil : "contains characters that are not valid in a scope (RFC 6749 §3.3)"
     }
 
     /// The path of a file, from the root: a definition is read from anywhere.
     package static func absolutePath(_ text: String) -> LocalizedMessage? {
-        guard text.hasPrefix("/") else { return "must be a path from the root, like /etc/ssl/client.pem" }
+        guard text.hasPrefix("/") else { return "must be an absolute path, like /etc/ssl/client.pem" }
         return plainText(text)
     }
 
     /// The URL of a proxy. User and password belong where nobody else reads them.
     package static func proxy(_ text: String) -> LocalizedMessage? {
-        if text.contains("@") { return "must not have user and password: the variable https_proxy may" }
+        if text.contains("@") { return "must not contain a user or password: set them in the variable https_proxy" }
         guard let address = URI(text), ["http", "https", "socks5", "socks5h"].contains(address.scheme),
             !address.host.isEmpty, address.port != nil, ["", "/"].contains(address.path), address.query == nil,
             address.fragment == nil
@@ -84,7 +84,7 @@ package enum DefinitionValidation {
     /// The path of a file with a secret, from the root or from the user's home: a definition is read from anywhere.
     package static func secretPath(_ text: String) -> LocalizedMessage? {
         guard text.hasPrefix("/") || text.hasPrefix("~/") else {
-            return "names a file by a path that is neither from the root nor from ~/"
+            return "must be an absolute path or begin with '~/'"
         }
         return plainText(text)
     }
@@ -105,7 +105,7 @@ package enum DefinitionValidation {
     /// Text for people or providers: anything but control characters.
     package static func plainText(_ text: String) -> LocalizedMessage? {
         text.unicodeScalars.contains { $0.properties.generalCategory == .control }
-            ? "has control characters" : nil
+            ? "contains control characters" : nil
     }
 
     // MARK: Extra parameters and header fields
@@ -123,9 +123,9 @@ package enum DefinitionValidation {
     /// An extra parameter of a request.
     package static func parameter(_ name: String, _ value: String) -> LocalizedMessage? {
         guard !name.isEmpty, name.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
-            return "is not a name for a parameter"
+            return "is not a valid name of a parameter"
         }
-        if reservedParameters.contains(name.lowercased()) { return "is set by the product and cannot be set here" }
+        if reservedParameters.contains(name.lowercased()) { return "is set by credmgr and cannot be set here" }
         return plainText(value)
     }
 
@@ -138,13 +138,13 @@ package enum DefinitionValidation {
                 marks.contains($0) || ($0 < 0x80 && Character(Unicode.Scalar($0)).isLetter)
                     || ($0 >= 0x30 && $0 <= 0x39)
             }
-        guard isToken else { return "is not a name for a header field" }
+        guard isToken else { return "is not a valid name of a header field" }
         let lowered = name.lowercased()
         if barredHeaders.contains(lowered) || barredHeaderPrefixes.contains(where: lowered.hasPrefix) {
-            return "is set by the product and cannot be set here"
+            return "is set by credmgr and cannot be set here"
         }
         guard value.utf8.allSatisfy({ ($0 >= 0x20 && $0 < 0x7F) || $0 == 0x09 }) else {
-            return "has characters that a header field must not have"
+            return "contains characters that are not valid in a header field"
         }
         return nil
     }

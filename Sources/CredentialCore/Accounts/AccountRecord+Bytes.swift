@@ -28,7 +28,7 @@ extension AccountRecord {
     public init(_ bytes: [UInt8], of id: String, in group: KeychainGroup) throws(CredentialError) {
         guard let end = bytes.firstIndex(of: 0x0A),
             let json = try? JSONValue.parse(Array(bytes[..<end]), limits: .ownFile).object
-        else { throw Self.damage("its first line is cut or changed") }
+        else { throw Self.damage("its first line is truncated or changed") }
         guard let version = json["version"]?.integer, version > 0 else { throw Self.damage("it has no version") }
         if version > Self.version {
             throw CredentialError(
@@ -38,20 +38,20 @@ extension AccountRecord {
             let facts = json["account"]?.object
         else { throw Self.damage("a member is missing") }
         guard name == group.name else {
-            throw Self.damage("it is one of group \(UntrustedText.shown(name, limit: 80))")
+            throw Self.damage("it belongs to group \(UntrustedText.shown(name, limit: 80))")
         }
         let account = try Account(json: facts)
-        guard account.id == id else { throw Self.damage("it is that of account \(account.id)") }
+        guard account.id == id else { throw Self.damage("it belongs to account \(account.id)") }
         self.init(group: group, account: account)
         self.generation = generation
         let rest = Array(bytes[(end + 1)...])
         guard let token = json["token_set"]?.object else {
-            guard rest.isEmpty else { throw Self.damage("something stands behind it") }
+            guard rest.isEmpty else { throw Self.damage("it has extra data at the end") }
             return
         }
         guard let number = token["generation"]?.integer, let key = token["key"]?.string,
             let size = token["size"]?.integer, size == rest.count
-        else { throw Self.damage("its end is cut") }
+        else { throw Self.damage("it is truncated") }
         sealed = SealedTokenSet(generation: number, key: key, bytes: rest)
     }
 

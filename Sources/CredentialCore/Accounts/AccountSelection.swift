@@ -239,7 +239,7 @@ package struct AccountSelection: Sendable {
             if rivals.count > 1 {
                 throw ambiguous(
                     "'\(name)' fits \(rivals.count) accounts of \(candidates.place)", rivals.map(\.1),
-                    hint: query.again.map { "name it by its id, such as: \($0(entry.id))" }
+                    hint: query.again.map { "name the account by its id, such as: \($0(entry.id))" }
                         ?? byID(entry.id, query.rule))
             }
             return (group, entry, query.rule)
@@ -261,10 +261,11 @@ package struct AccountSelection: Sendable {
             throw ambiguous(
                 "\(candidates.place) has \(all.count) accounts and no default", all.map(\.1),
                 hint: candidates.use(entry.id).map {
-                    "name one with --account, or make one the default, such as: \($0)"
+                    "use --account, or choose a default account, such as: \($0)"
                 }
                     ?? ofTypes(all.map(\.1))
-                    ?? "name one with --account, or choose one for this terminal, such as: \(byID(entry.id, .environment))"
+                    ?? "use --account, or choose an account for this terminal, such as: "
+                        + "\(byID(entry.id, .environment))"
             )
         }
         return (group, entry, .onlyAccount)
@@ -276,7 +277,7 @@ package struct AccountSelection: Sendable {
         guard counts.count > 1,
             let type = entries.first(where: { counts[$0.type] == 1 })?.type ?? entries.first?.type
         else { return nil }
-        return "name the type with --type, or for this terminal, such as: export CREDMGR_TYPE=\(type)"
+        return "use --type, or choose a type for this terminal, such as: export CREDMGR_TYPE=\(type)"
     }
 
     /// Those that nothing speaks against; and what speaks against the first of the others.
@@ -305,8 +306,8 @@ package struct AccountSelection: Sendable {
         return CredentialError(
             .noSuchAccount,
             """
-            no account of \(candidates.place) as it is defined now: those that it has were signed in with another \
-            provider or client, \(UntrustedText.shown(provider, limit: 200))
+            no account of \(candidates.place): its accounts were signed in with a different provider or client, \
+            \(UntrustedText.shown(provider, limit: 200))
             """, hint: candidates.login, details: former.map(line))
     }
 
@@ -353,9 +354,9 @@ package struct AccountSelection: Sendable {
     /// How an account is named where its name does not tell it from others.
     private static func byID(_ id: String, _ rule: Rule) -> LocalizedMessage {
         switch rule {
-        case .option: "name it by its id, such as: --account \(id)"
+        case .option: "name the account by its id, such as: --account \(id)"
         case .configuration:
-            "let the rule of config.json name it by its id, such as: \"account\": \"\(id)\""
+            "name the account by its id in the rule of config.json, such as: \"account\": \"\(id)\""
         case .environment, .defaultAccount, .onlyAccount: "export CREDMGR_ACCOUNT=\(id)"
         }
     }

@@ -22,8 +22,8 @@ extension ClientIdentity {
         return CredentialError(
             code,
             """
-            account type \(type.name) does not see account \(account), which was signed in by another client: \
-            \(shown), and not \(registration.shown)
+            account type \(type.name) does not see account \(account): the account was signed in by the client \
+            \(shown), not \(registration.shown)
             """, hint: hint)
     }
 

@@ -26,8 +26,8 @@ public struct AdapterRegistry: Sendable {
         if let adapter = try adapter(named: type.adapter) { return adapter }
         throw CredentialError(
             .configuration,
-            "account type \(type.name) names the adapter '\(UntrustedText.shown(type.adapter, limit: 60))', "
-                + "which is not installed",
+            "account type \(type.name): the adapter '\(UntrustedText.shown(type.adapter, limit: 60))' is not "
+                + "installed",
             hint: SpellingSuggestion.to(type.adapter, among: builtIn.map(\.name)).map { "did you mean '\($0)'?" }
                 ?? "credmgr adapters")
     }

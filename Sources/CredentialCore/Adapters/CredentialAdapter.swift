@@ -147,7 +147,7 @@ extension CredentialAdapter {
         _ token: ImportedToken, _ request: SignInRequest, in context: AdapterContext
     ) throws(CredentialError) -> SignInResult {
         throw CredentialError(
-            .unsupported, "the adapter \(name) cannot take over sign-ins of other programs",
+            .unsupported, "the adapter \(name) cannot import accounts of other programs",
             hint: "credmgr login --type \(request.type.name)")
     }
 
@@ -157,7 +157,7 @@ extension CredentialAdapter {
         in context: AdapterContext
     ) throws(CredentialError) -> Secret {
         throw CredentialError(
-            .unsupported, "the adapter \(name) cannot vouch for its people at other servers",
+            .unsupported, "the adapter \(name) cannot vouch for its users at other servers",
             hint: "name a type of the adapter oauth2 as identity_provider")
     }
 
@@ -167,7 +167,7 @@ extension CredentialAdapter {
     public func checkRegistration() throws(CredentialError) {
         throw CredentialError(
             .unsupported, "the adapter \(name) cannot register clients",
-            hint: "register one at the provider, and give its --client-id")
+            hint: "register a client at the provider, and set --client-id")
     }
 
     /// For providers that may have it: who revokes is told.
@@ -194,7 +194,7 @@ extension CredentialAdapter {
         _ token: AccessToken, grant: Grant, of type: AccountType, in context: AdapterContext
     ) throws(CredentialError) -> JSONObject {
         throw CredentialError(
-            .unsupported, "the adapter \(name) does not read access tokens: they are for their API")
+            .unsupported, "the adapter \(name) does not read access tokens: only their API can")
     }
 }
 

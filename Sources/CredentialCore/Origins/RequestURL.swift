@@ -9,7 +9,7 @@ package enum RequestURL {
         guard let address = URI(text), address.isWeb, Destination(address) != nil else {
             throw CredentialError(
                 .usage, "'\(UntrustedText.shown(text, limit: 200))' is not an https URL",
-                hint: "write a path with a slash in front, and a URL without user name and with a port below 65536")
+                hint: "begin a path with a slash; use a URL without user name and with a port below 65536")
         }
         return address.withoutDotSegments
     }
@@ -20,7 +20,7 @@ package enum RequestURL {
     package static func joined(_ path: String, to type: AccountType) throws(CredentialError) -> URI {
         guard let base = type.apiBase.flatMap(URI.init) else {
             throw CredentialError(
-                .usage, "a relative URL needs an api_base, which account type \(type.name) does not have",
+                .usage, "a relative URL requires an api_base: account type \(type.name) has none",
                 hint: "such as: credmgr types set \(ShellQuoting.word(type.name)) api_base=https://api.example.com")
         }
         if path.isEmpty { return base }

@@ -117,11 +117,12 @@ package struct TokenDestinationPolicy: Sendable {
             switch place.match(destination) {
             case .no, .yes: return nil
             case .otherPort:
-                return "the rule for \(place) in config.json is not for port \(destination.port): "
-                    + #"write "host": "\#(destination.authority)" for that one"#
+                return "the rule for \(place) in config.json does not match port \(destination.port): "
+                    + #"write "host": "\#(destination.authority)" for that port"#
             case .otherPath:
                 return
-                    "the rule for \(place) in config.json is not for the path \(UntrustedText.shown(destination.path))"
+                    "the rule for \(place) in config.json does not match the path "
+                        + "\(UntrustedText.shown(destination.path))"
             }
         }
     }
@@ -132,8 +133,8 @@ package struct TokenDestinationPolicy: Sendable {
         return Refusal(
             name.map {
                 "account type \($0) is not for \(destination): api_base, api_origins and rules do not name it"
-            } ?? "no account type names \(destination) in its api_base or api_origins, and no rule does",
-            hint: "if it may have the token, add to config.json: \(line)")
+            } ?? "no account type has \(destination) in api_base or api_origins, and no rule matches",
+            hint: "to allow the destination, add to config.json: \(line)")
     }
 
     /// Whether a user name that a program asks for stands for nobody, so that any account will do.

@@ -248,7 +248,7 @@ extension AccountRecordStore {
             }
         }
         throw CredentialError(
-            .temporary, "others have been changing the record of \(id) all the time", hint: "try again")
+            .temporary, "cannot change the record of \(id): other processes keep changing it", hint: "try again")
     }
 
     static var attempts: Int { 16 }
@@ -258,7 +258,7 @@ extension CredentialError {
     /// A record that the index names and that is not there, though nobody has signed the account out.
     package static func recordIsMissing(_ id: String) -> CredentialError {
         CredentialError(
-            .storeDamaged, "the record of account \(id) is missing, and nobody has signed it out",
+            .storeDamaged, "the record of account \(id) is missing, although the account was not signed out",
             hint: "credmgr doctor --fix")
     }
 }

@@ -55,7 +55,7 @@ package struct ConnectionSettings: Sendable, Hashable {
     package var summary: LocalizedMessage? {
         let parts: [LocalizedMessage] = [
             certificateFile.map {
-                "the authorities in \(UntrustedText.shown($0)) are trusted besides the system's"
+                "credmgr trusts the authorities in \(UntrustedText.shown($0)) and those of the system"
             },
             proxy.map { "requests go through the proxy \(UntrustedText.shown($0, limit: 200))" },
         ].compactMap(\.self)
@@ -78,10 +78,10 @@ package struct ConnectionSettings: Sendable, Hashable {
     /// - Returns: the content.
     /// - Throws: ``ErrorCode/configuration``, naming key and file, unless there is a certificate in PEM form and each one is sound.
     package func certificates(in content: [UInt8]?) throws(CredentialError) -> [UInt8] {
-        guard let content else { throw unreadable("there is no such file") }
+        guard let content else { throw unreadable("file not found") }
         guard Self.holdsCertificates(content) else {
             throw unusable(
-                "\(place(of: Self.certificateKey)) names \(shownFile), which is no file of certificates in PEM form"
+                "\(place(of: Self.certificateKey)): \(shownFile) is not a file of PEM certificates"
             )
         }
         return content
@@ -89,7 +89,7 @@ package struct ConnectionSettings: Sendable, Hashable {
 
     /// The error of a ``certificateFile`` that cannot be read.
     package func unreadable(_ reason: LocalizedMessage) -> CredentialError {
-        unusable("\(place(of: Self.certificateKey)) names \(shownFile), which cannot be read: \(reason)")
+        unusable("\(place(of: Self.certificateKey)): cannot read \(shownFile): \(reason)")
     }
 
     private func unusable(_ message: LocalizedMessage) -> CredentialError {

@@ -8,12 +8,12 @@ package enum HTTPField {
     /// - Throws: ``ErrorCode/usage`` for what is no field, and for one that is the transport's.
     package static func check(_ name: String, _ value: String) throws(CredentialError) {
         let shown = UntrustedText.shown(name, limit: 40)
-        guard isToken(name) else { throw CredentialError(.usage, "\(shown) is no name of a header field") }
+        guard isToken(name) else { throw CredentialError(.usage, "\(shown) is not a valid name of a header field") }
         guard !reserved.contains(name.lowercased()) else {
             throw CredentialError(.usage, "the header field \(shown) cannot be set")
         }
         guard value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
-            throw CredentialError(.usage, "the header field \(shown) holds a control character")
+            throw CredentialError(.usage, "the header field \(shown) contains a control character")
         }
     }
 

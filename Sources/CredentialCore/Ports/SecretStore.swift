@@ -188,7 +188,7 @@ extension SecretStore {
 
     /// Refuses.
     public func setKey(_ key: StoreKey, of group: KeychainGroup) throws(CredentialError) {
-        throw CredentialError(.unsupported, "the \(kind.shownName) has keys of its own")
+        throw CredentialError(.unsupported, "cannot set the key: the \(kind.shownName) manages its own keys")
     }
 
     /// Nothing: it is opened by others.

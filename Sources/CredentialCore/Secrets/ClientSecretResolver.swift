@@ -50,7 +50,8 @@ package struct ClientSecretResolver: ClientSecrets {
         guard let provider = type.identityProvider else { return nil }
         guard let vouch else {
             throw CredentialError(
-                .unsupported, "account type \(type.name): nobody here can have '\(provider)' vouch for it",
+                .unsupported, "account type \(type.name): this program cannot use '\(provider)' as its identity "
+                    + "provider",
                 hint: "credmgr token --type \(ShellQuoting.word(type.name))")
         }
         return try vouch(provider, type, request)
@@ -105,8 +106,8 @@ package struct ClientSecretResolver: ClientSecrets {
         throw CredentialError(
             .configuration,
             isOfAnother
-                ? "\(Self.name(key, type)): the one in the store was stored for another client"
-                : "\(Self.name(key, type)): the store does not hold it",
+                ? "\(Self.name(key, type)): the stored secret belongs to another client"
+                : "\(Self.name(key, type)): not found in the store",
             hint: kind == .clientSecret
                 ? "credmgr types set \(type.name) --client-secret-file -"
                 : "credmgr types set \(type.name) --private-key-file -")

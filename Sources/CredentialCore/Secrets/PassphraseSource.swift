@@ -77,7 +77,8 @@ package enum PassphraseRules {
         if isWeak(passphrase) {
             throw CredentialError(
                 .usage,
-                "\(name) has fewer than \(shortest) characters: whoever copies the encrypted file tries them all",
+                "\(name) has fewer than \(shortest) characters: attackers with a copy of the encrypted file can "
+                    + "guess it",
                 hint: hint)
         }
     }

@@ -103,7 +103,7 @@ package struct SecretReader: Sendable {
     ///   had; ``ErrorCode/interrupted`` and ``ErrorCode/inputOutput`` of the terminal.
     package func read(_ source: SecretSource, for need: SecretRequest) throws(CredentialError) -> Secret {
         if case .prompt(let prompt) = source {
-            guard let console else { throw absent(need, "nobody can be asked for it") }
+            guard let console else { throw absent(need, "cannot prompt without a terminal") }
             return try console.ask(prompt, isSecret: true)
         }
         var bytes = try content(of: source, need)
@@ -141,12 +141,12 @@ package struct SecretReader: Sendable {
         case .command(let words): return try output(of: words, need)
         case .systemdCredential(let name):
             guard let folder = environment["CREDENTIALS_DIRECTORY"], folder.hasPrefix("/") else {
-                throw absent(need, "systemd gave this service no credentials")
+                throw absent(need, "systemd passed no credentials to this service")
             }
             // The mode is systemd's business: for services of other users the file has an access control list, which
             // looks like a group that may read.
             guard let file = try read("\(folder)/\(name)", need) else {
-                throw absent(need, "systemd gave this service no credential \(name)")
+                throw absent(need, "systemd credential \(name) not found")
             }
             return file.bytes
         case .standardInput:
@@ -202,7 +202,7 @@ package struct SecretReader: Sendable {
         case .command(let words): "the output of the command \(UntrustedText.shown(words.first ?? ""))"
         case .systemdCredential(let name): "systemd's credential \(name)"
         case .standardInput: "standard input"
-        case .prompt: "the answer"
+        case .prompt: "the input"
         }
     }
 }

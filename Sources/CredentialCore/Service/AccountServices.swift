@@ -57,7 +57,7 @@ package struct AccountServices: Sendable {
     package static func checkCacheSwitch(_ environment: [String: String]) throws(CredentialError) {
         guard let word = environment["CREDMGR_CACHE"], !["", "on", "off"].contains(word) else { return }
         throw CredentialError(
-            .usage, "CREDMGR_CACHE is 'on' or 'off', not '\(UntrustedText.shown(word, limit: 40))'")
+            .usage, "CREDMGR_CACHE must be 'on' or 'off', not '\(UntrustedText.shown(word, limit: 40))'")
     }
 
     /// The machine's, by their names.

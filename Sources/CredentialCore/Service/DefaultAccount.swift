@@ -15,7 +15,7 @@ package struct DefaultAccount: Sendable {
         let newest = others.compactMap(\.madeDefaultAt).max()
         let now = max(accounts.clock.now, newest?.adding(1) ?? accounts.clock.now)
         guard try records.update(account.id, in: group, { $0.madeDefaultAt = now }) else {
-            throw CredentialError(.noSuchAccount, "account \(account.id) has been forgotten")
+            throw CredentialError(.noSuchAccount, "account \(account.id) has been removed")
         }
         for other in others {
             do throws(CredentialError) { try records.update(other.id, in: group) { $0.madeDefaultAt = nil } } catch

@@ -56,7 +56,7 @@ package struct ExpectedIdentity: Sendable, Hashable {
         throw CredentialError(
             .denied,
             "\(UntrustedText.shown(identity.shownName)) has signed in, not \(UntrustedText.shown(name)) "
-                + "(\(accountID)); nothing was kept",
+                + "(\(accountID)); credmgr saved nothing",
             hint: again?.hint)
     }
 }

@@ -26,8 +26,8 @@ package struct GroupMigration: Sendable {
         if let account = sets.first(where: { !$0.further.isEmpty })?.account {
             throw CredentialError(
                 .usage,
-                "\(UntrustedText.shown(account.shownName)) (\(account.id)) has several sign-ins, and hosts of a shared group have one "
-                    + "of each account",
+                "\(UntrustedText.shown(account.shownName)) (\(account.id)) has several grants, but hosts of a "
+                    + "shared group share only one for each account",
                 hint: "to end them all: credmgr login --account \(account.id) --replace")
         }
         let host = try accounts.machine.sharing.membership.share(group, backend, sets, passphrase: passphrase)
@@ -68,7 +68,8 @@ package struct GroupMigration: Sendable {
             guard own == 0 else {
                 throw CredentialError(
                     .usage,
-                    "the group \(group) has \(own, one: "\(own) account", other: "\(own) accounts") of this machine, which would be hidden",
+                    "cannot share the group \(group): this would hide its "
+                        + "\(own, one: "\(own) account", other: "\(own) accounts") on this machine",
                     hint: "credmgr accounts --group \(group)")
             }
         }
@@ -93,7 +94,8 @@ package struct GroupMigration: Sendable {
         guard let standing = try accounts.machine.sharing.backend(of: group) else { return }
         throw CredentialError(
             .usage,
-            "the group \(group) is shared already, through \(standing.endpoints.joined(separator: ", ")) as \(standing.host)",
+            "the group \(group) is already shared, through \(standing.endpoints.joined(separator: ", ")) as "
+                + "\(standing.host)",
             hint: "credmgr groups hosts \(group)")
     }
 
@@ -120,7 +122,9 @@ package struct GroupMigration: Sendable {
             guard store != nil || !isLast || sets.isEmpty else {
                 throw CredentialError(
                     .usage,
-                    "this is the last host of the group \(group): its \(sets.count, one: "\(sets.count) sign-in", other: "\(sets.count) sign-ins") would be gone",
+                    "this is the last host of the group \(group): its "
+                        + "\(sets.count, one: "\(sets.count) sign-in", other: "\(sets.count) sign-ins") would be "
+                        + "lost",
                     hint: "credmgr groups leave \(group) --keep")
             }
             wasLast = isLast
@@ -168,11 +172,12 @@ package struct GroupMigration: Sendable {
             try accounts.machine.journal.remove(set.account.id, in: group)
             throw CredentialError(
                 failure.code,
-                "the \(store.shownName) did not take \(set.account.id) (\(failure)); the cluster has it still, and this host has not left yet",
+                "the \(store.shownName) did not store \(set.account.id) (\(failure)); the account is still in the "
+                    + "cluster, and this host has not left the group",
                 hint: "credmgr groups leave \(group) --keep", details: failure.details)
         case .overtaken:
             throw CredentialError(
-                .temporary, "another process has changed \(set.account.id) meanwhile", hint: "try again")
+                .temporary, "another process has changed \(set.account.id)", hint: "try again")
         }
     }
 
@@ -225,9 +230,11 @@ package struct GroupMigration: Sendable {
             try accounts.repository.accountsOfWaitingLogins(in: group).isEmpty
         else {
             throw CredentialError(
-                .temporary, "this host has a sign-in that is not in the cluster yet, and would be gone",
+                .temporary,
+                "cannot leave the group: a grant of this host is not in the cluster yet and would be lost",
                 hint:
-                    "try again, once the cluster takes them: credmgr accounts --group \(group); or give them up: credmgr groups leave \(group) --forget"
+                    "try again when the cluster accepts the grants: credmgr accounts --group \(group); or "
+                        + "discard the grants: credmgr groups leave \(group) --forget"
             )
         }
     }

@@ -15,7 +15,7 @@ package struct InProcessRefresher: TokenRefresher {
         }
         // The account may have been signed out since the caller looked it up.
         guard let record = try accounts.repository.recordToRefresh(request.account.id, in: request.group) else {
-            throw request.signInRequired("it was signed out meanwhile").asFinal
+            throw request.signInRequired("it has been signed out").asFinal
         }
         let account = record.account
         var request = request
@@ -33,7 +33,7 @@ package struct InProcessRefresher: TokenRefresher {
             throw Self.changed(account)
         }
         guard let grant = set.grants[request.key.policy] else {
-            throw request.signInRequired("no sign-in for policy \(request.key.policy)")
+            throw request.signInRequired("no grant for policy \(request.key.policy)")
         }
         request.flow = grant.flow
         let isUsable = request.forceRefresh ? grant.isWorthATry : grant.isRefreshable
@@ -46,8 +46,8 @@ package struct InProcessRefresher: TokenRefresher {
         }
         guard try belongs(account, to: request.type) else {
             throw request.signInRequired(
-                "it was signed in at \(UntrustedText.shown(account.registration.shownProvider)), and its account type names "
-                    + "another provider or client by now")
+                "it was signed in at \(UntrustedText.shown(account.registration.shownProvider)), but its account "
+                    + "type now has another provider or client")
         }
         // From here on nobody else refreshes the account, also if the file of its lock was removed. So the look at what is used
         // comes after it.
@@ -69,7 +69,7 @@ package struct InProcessRefresher: TokenRefresher {
             // Another one may have refreshed it since it was read, where the file of the lock was removed.
             if try read(request).grants[request.key.policy]?.toSend != grant.toSend { throw Self.changed(account) }
             let failure = request.signInRequired(
-                "its refresh token is used up: the store is older than what this machine has seen")
+                "its refresh token was already used: the store is older than this machine's records")
             if let answer = request.stillValid(in: set, now: accounts.clock.now, because: failure) { return answer }
             throw failure
         }
@@ -84,7 +84,7 @@ package struct InProcessRefresher: TokenRefresher {
             }
             if error.refusesScope, !grant.includes(wanted) {
                 error = CredentialError(
-                    .signInRequired, "the sign-in does not have the scope that is asked for: \(error.text)",
+                    .signInRequired, "the grant does not include the requested scope: \(error.text)",
                     details: error.details)
             }
             // An adapter's hint knows neither the account and its group nor what was asked for.
@@ -96,7 +96,7 @@ package struct InProcessRefresher: TokenRefresher {
     }
 
     private static func changed(_ account: Account) -> CredentialError {
-        CredentialError(.temporary, "another process has changed \(account.id) meanwhile", hint: "try again")
+        CredentialError(.temporary, "another process has changed \(account.id)", hint: "try again")
     }
 
     /// That a grant cannot be refreshed. If it never could be refreshed, the same sign-in would end as soon: the
@@ -108,7 +108,7 @@ package struct InProcessRefresher: TokenRefresher {
         let adapter = try accounts.machine.adapters.adapter(of: request.type)
         let advice = RefreshTokenAdvice(
             request.type, scope: adapter.effectiveScope(request.type.scope, of: request.type))
-        var failure = request.signInRequired("the provider gave no refresh token: \(advice.cause)")
+        var failure = request.signInRequired("the provider returned no refresh token: \(advice.cause)")
         failure.advice = advice.hint(request.login)
         return failure
     }
@@ -150,8 +150,8 @@ package struct InProcessRefresher: TokenRefresher {
         let outcome = try perform(job, request)
         guard outcome.token.expiresAt > accounts.clock.now else {
             throw CredentialError(
-                .malformedReply, "the token that the provider gave has ended already",
-                hint: "to see whether the clock is right: credmgr doctor --online")
+                .malformedReply, "the provider returned an expired token",
+                hint: "to check the clock: credmgr doctor --online")
         }
         return TokenService.Answer(
             token: outcome.token, idToken: outcome.idToken, refreshed: outcome.refreshed,

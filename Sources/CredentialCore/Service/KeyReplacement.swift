@@ -88,7 +88,7 @@ package struct KeyReplacement: Sendable {
         do throws(CredentialError) { return try body() } catch {
             guard error.code == .lockTimeout else { throw error }
             throw CredentialError(
-                .lockTimeout, "another process has been replacing the key of group \(group) for too long",
+                .lockTimeout, "timed out while another process replaces the key of group \(group)",
                 hint: error.advice, details: [error.message] + error.details)
         }
     }
@@ -103,7 +103,8 @@ package struct KeyReplacement: Sendable {
             if kept == 0 { return }
         }
         throw CredentialError(
-            .temporary, "others have been writing the accounts of group \(group) all the time", hint: "try again")
+            .temporary, "cannot replace the key: other processes keep writing the accounts of group \(group)",
+            hint: "try again")
     }
 
     /// Seals again what another key than the current one has sealed, one account at a time and under its lock.
@@ -137,7 +138,7 @@ package struct KeyReplacement: Sendable {
         } catch {
             guard error.code == .lockTimeout else { throw error }
             throw CredentialError(
-                .lockTimeout, "another process has been writing an account of group \(group) for too long",
+                .lockTimeout, "timed out while another process writes an account of group \(group)",
                 hint: "try again", details: [error.message])
         }
         let needed = try sealed(of: group) { (error) throws(CredentialError) in throw error }.map(\.key)

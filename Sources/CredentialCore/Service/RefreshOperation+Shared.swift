@@ -25,7 +25,7 @@ extension RefreshOperation {
             account: id, policy: job.key.policy, toleratesReuse: job.type.refreshReuse == .tolerated,
             takesOver: takesOver,
             patience: max(0, min(accounts.lockWait, AccountServices.sharedLockWait) - Int(clamping: waited)),
-            hint: "once no host can be at it any more: \(takingOver)",
+            hint: "when no other host refreshes the account any more: \(takingOver)",
             // A token that another host has obtained meanwhile is as new as one from our own refresh.
             isFresh: { [clock = accounts.clock] set in
                 guard let token = set.accessToken(for: job.key), token != seen else { return false }
@@ -41,7 +41,8 @@ extension RefreshOperation {
                     return .unsent(
                         CredentialError(
                             .signInRequired,
-                            "the refresh token of \(id) is used up: the cluster is older than what this machine has seen"
+                            "the refresh token of \(id) was already used: the cluster is older than this machine's "
+                                + "records"
                         ))
                 }
                 var request = request(of: job, grant, set.account)
@@ -72,7 +73,8 @@ extension RefreshOperation {
                         told.withLock {
                             $0.finding = RefreshFinding(refreshToken: nil)
                             $0.refusal = CredentialError(
-                                .temporary, "the provider refused its newest refresh token; the older one is next",
+                                .temporary, "the provider refused the newest refresh token; credmgr tries the "
+                                    + "older refresh token next",
                                 hint: "try again", details: error.details)
                             $0.sent = request.grant
                         }
@@ -106,7 +108,7 @@ extension RefreshOperation {
         }
         guard outcome.refreshed, let (issued, old) = told.withLock({ $0.issued }) else {
             guard let token = outcome.tokenSet.accessToken(for: job.key) else {
-                throw CredentialError(.temporary, "another host has changed \(id) meanwhile", hint: "try again")
+                throw CredentialError(.temporary, "another host has changed \(id)", hint: "try again")
             }
             try checkClock(token, job)
             accounts.cache.keep(token, of: id, in: job.group, now: now)
@@ -119,11 +121,11 @@ extension RefreshOperation {
             old.refreshToken, replacedBy: issued.grant.refreshToken, grant: nil,
             until: issued.grant.refreshExpiresAt)
         guard let token = issued.accessToken else {
-            throw CredentialError(.malformedReply, "the provider's reply to the refresh holds no token")
+            throw CredentialError(.malformedReply, "the provider's response to the refresh contains no token")
         }
         var warnings = outcome.warnings
         do throws(CredentialError) { try accounts.tellEnding(of: outcome.tokenSet.account, in: job.group) } catch {
-            warnings.append("the end of the sign-in was not noted: \(error)")
+            warnings.append("cannot record that the grant has ended: \(error)")
         }
         accounts.cache.keep(token, of: id, in: job.group, now: accounts.clock.now)
         append(.tokenRefreshed, job, now)
@@ -137,9 +139,10 @@ extension RefreshOperation {
         let minutes = Int(token.issuedAt.seconds(since: now) / 60)
         throw CredentialError(
             .temporary,
-            "the access token of \(job.tokenSet.account.id) was issued \(minutes, one: "\(minutes) minute", other: "\(minutes) minutes") in the future, "
-                + "as this host's clock has it: its clock or that of another host of the group \(job.group) is wrong",
-            hint: "to see whether this host's clock is right: credmgr doctor --online")
+            "the access token of \(job.tokenSet.account.id) was issued "
+                + "\(minutes, one: "\(minutes) minute", other: "\(minutes) minutes") in the future by this host's "
+                + "clock: this clock or the clock of another host in group \(job.group) is wrong",
+            hint: "to check this host's clock: credmgr doctor --online")
     }
 
     /// The facts that became known while the provider was asked.

@@ -83,7 +83,7 @@ package struct RefreshOperation: Sendable {
         }
         throw CredentialError(
             .temporary,
-            "this process stood still, and another one has had account \(account.id) meanwhile: nothing was sent",
+            "this process was stopped, and another process has locked account \(account.id): credmgr sent nothing",
             hint: "try again")
     }
 
@@ -199,20 +199,21 @@ package struct RefreshOperation: Sendable {
         case .unlisted(let failure): warnings.append("the account's record was not updated: \(failure)")
         case .journaled(let failure), .kept(let failure):
             warnings.append(
-                "the \(set.account.store.shownName) did not take the new tokens (\(failure)); "
-                    + "they are kept encrypted in the journal and will be put there by the next run")
+                "the \(set.account.store.shownName) did not store the new tokens (\(failure)); they are encrypted "
+                    + "in the journal, and the next run stores them")
         case .overtaken(let newer):
             guard newer != nil else { throw gone(set.account, job.group) }
-            warnings.append("another process has signed \(set.account.id) in again meanwhile; its tokens are kept")
+            warnings.append(
+                "another process has signed \(set.account.id) in again; credmgr keeps the tokens of that sign-in")
         }
         guard let token = issued.accessToken else {
-            throw CredentialError(.malformedReply, "the provider's reply to the refresh holds no token")
+            throw CredentialError(.malformedReply, "the provider's response to the refresh contains no token")
         }
         if case .overtaken = outcome {
             return RefreshOutcome(token: token, idToken: issued.grant.idToken, warnings: warnings)
         }
         do throws(CredentialError) { try accounts.tellEnding(of: set.account, in: job.group) } catch {
-            warnings.append("the end of the sign-in was not noted: \(error)")
+            warnings.append("cannot record that the grant has ended: \(error)")
         }
         accounts.cache.keep(token, of: set.account.id, in: job.group, now: now)
         append(.tokenRefreshed, job, now)
@@ -234,7 +235,7 @@ package struct RefreshOperation: Sendable {
             var others = job.tokenSet
             others.grants[policy] = nil
             if !others.isRefreshable {
-                let reason: LocalizedMessage = "the new refresh token could not be kept: \(error.text)"
+                let reason: LocalizedMessage = "cannot save the new refresh token: \(error.text)"
                 do throws(CredentialError) {
                     try accounts.records.update(account, in: job.group) {
                         $0.status = .needsLogin(reason: reason.description)
@@ -309,13 +310,13 @@ package struct RefreshOperation: Sendable {
 
     private func gone(_ account: Account, _ group: KeychainGroup) -> CredentialError {
         CredentialError(
-            .signInRequired, "\(account.id) has to sign in again: its secrets were removed during the refresh",
+            .signInRequired, "\(account.id) must sign in again: its secrets were removed during the refresh",
             hint: LoginHint(for: account, in: group).hint)
     }
 
     private func replaced(_ account: Account) -> CredentialError {
         CredentialError(
-            .temporary, "another process has replaced the tokens of \(account.id) meanwhile", hint: "try again")
+            .temporary, "another process has replaced the tokens of \(account.id)", hint: "try again")
     }
 }
 

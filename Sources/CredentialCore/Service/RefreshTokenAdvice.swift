@@ -32,13 +32,15 @@ package struct RefreshTokenAdvice: Sendable {
         if let advice = Self.missing(of: type, scope: scope, isCertain: true) {
             self = advice
         } else if scope.contains(Self.offline), let asked, !asked.contains(Self.offline) {
-            self = RefreshTokenAdvice(type, "this sign-in did not ask for offline_access, as the type does")
+            self = RefreshTokenAdvice(
+                type, "this sign-in did not request offline_access, although it is in the type's scope")
         } else if case .consent = KnownProvider(of: type)?.refreshTokens {
             self = RefreshTokenAdvice(
-                type, "the provider gives one when the person consents, and not again", prompt: "consent")
+                type, "the provider returns a refresh token only when the user consents", prompt: "consent")
         } else {
             self = RefreshTokenAdvice(
-                type, "the provider gave client \(UntrustedText.shown(type.clientID)) none", isOfClient: true)
+                type, "the provider returned no refresh token to client \(UntrustedText.shown(type.clientID))",
+                isOfClient: true)
         }
     }
 
@@ -62,7 +64,7 @@ package struct RefreshTokenAdvice: Sendable {
         case .parameter(let name, let value)?, .consent(let name, let value)?:
             guard type.authorizeParameters[name] != value else { return nil }
             return RefreshTokenAdvice(
-                type, "the provider gives one to requests with \(name)=\(value) only",
+                type, "the provider returns a refresh token only for \(name)=\(value)",
                 change: "extra_parameters.authorize.\(name)=\(value)")
         case nil where !isCertain || !scope.contains("openid"): return nil
         case .scope?, nil:

@@ -128,6 +128,6 @@ package enum RefreshWorkerProtocol {
     }
 
     private static func died() -> CredentialError {
-        CredentialError(.temporary, "the refresh worker ended without an answer", hint: "try again")
+        CredentialError(.temporary, "the refresh worker ended without a response", hint: "try again")
     }
 }

@@ -64,7 +64,7 @@ package struct RegistrationMove: Sendable {
         case .unlisted(let failure), .journaled(let failure), .kept(let failure): throw failure
         case .overtaken:
             throw CredentialError(
-                .temporary, "another process has changed \(id) meanwhile", hint: "try again")
+                .temporary, "another process has changed \(id)", hint: "try again")
         }
     }
 }

@@ -104,7 +104,7 @@ package struct RegistryRecovery: Sendable {
             }
         }
         throw CredentialError(
-            .temporary, "others have been changing the record of \(id) all the time", hint: "try again")
+            .temporary, "cannot change the record of \(id): other processes keep changing it", hint: "try again")
     }
 
     private static let looks = 8
@@ -160,7 +160,8 @@ package struct RegistryRecovery: Sendable {
         case .unknown(let error): throw error
         case .overtaken:
             throw CredentialError(
-                .temporary, "others have been changing the record of \(id) all the time", hint: "try again")
+                .temporary, "cannot change the record of \(id): other processes keep changing it",
+                hint: "try again")
         }
     }
 
@@ -246,7 +247,7 @@ extension RegistryRecovery.StoreInventory {
     ) throws(CredentialError) {
         if kind == .file { older.insert(item.owner) }
         try take(item.owner, kind, isUsed) { () throws(CredentialError) in
-            guard let bytes else { throw CredentialError(.storeDamaged, "it holds no usable secret") }
+            guard let bytes else { throw CredentialError(.storeDamaged, "it contains no valid secret") }
             return try TokenSet(decoding: bytes)
         }
     }
@@ -279,7 +280,7 @@ extension RegistryRecovery.StoreInventory {
             return unusable.append(
                 (
                     kind, id,
-                    CredentialError(.storeDamaged, "it is that of account \(UntrustedText.shown(set.account.id))")
+                    CredentialError(.storeDamaged, "it belongs to account \(UntrustedText.shown(set.account.id))")
                 ))
         }
         copies[id, default: [:]][kind] = (set.account, set.generation)

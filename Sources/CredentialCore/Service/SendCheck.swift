@@ -41,7 +41,7 @@ package final class SendCheck: Sendable {
         }
         guard clock.milliseconds - seen.withLock({ $0 }) <= Self.validity else {
             throw CredentialError(
-                .temporary, "this machine is too slow to refresh safely: nothing was sent", hint: "try again")
+                .temporary, "this machine is too slow to refresh safely: credmgr sent nothing", hint: "try again")
         }
     }
 }

@@ -39,7 +39,8 @@ package struct SignInService: Sendable {
         let store = try accounts.machine.sharing.isShared(group) ? .etcd : store
         try person?.check(result.identity, of: type, registration, in: group, again: again)
         accounts.repository.finishSignIns(in: group, locks: accounts.locks)
-        var failure = CredentialError(.lockTimeout, "others have been changing the group \(group) all the time")
+        var failure = CredentialError(
+            .lockTimeout, "cannot save the account: other processes keep changing the group \(group)")
         do throws(CredentialError) {
             for _ in 0..<Self.attempts {
                 let kept = try keepOnce(
@@ -174,7 +175,8 @@ package struct SignInService: Sendable {
         let day = String(grant.signedInAt.rfc3339.prefix(10))
         let scope = UntrustedText.shown(grant.scope.joined(separator: " "))
         return
-            "keeps the sign-in of \(day) with scope \(scope); to end it: credmgr login --account \(account.id) --replace"
+            "keeps the grant of \(day) with scope \(scope); to end it: credmgr login --account \(account.id) "
+                + "--replace"
     }
 
     /// Sets room aside for what a sign-in will give, before a person is sent to it.
@@ -190,7 +192,7 @@ package struct SignInService: Sendable {
             try accounts.machine.journal.reserve(Self.room, for: TokenSetRepository.newAccountLock, in: group)
         } catch {
             throw CredentialError(
-                .storeUnavailable, "there is no room for a new sign-in, so none was begun: \(error)",
+                .storeUnavailable, "cannot start a sign-in: not enough space: \(error)",
                 hint: error.advice, details: error.details)
         }
     }
@@ -254,8 +256,8 @@ package struct SignInService: Sendable {
     }
 
     private static func waiting(_ account: Account, _ failure: CredentialError) -> LocalizedMessage {
-        "the \(account.store.shownName) did not take the new tokens (\(failure)); they are kept "
-            + "encrypted in the journal, and the next run puts them there"
+        "the \(account.store.shownName) did not store the new tokens (\(failure)); they are encrypted in the "
+            + "journal, and the next run stores them"
     }
 
     /// Keeps a sign-in whose account somebody else holds for too long, or whose cluster cannot be reached; the next one who gets
@@ -288,7 +290,7 @@ package struct SignInService: Sendable {
         }
         return Outcome(
             account: account, isNew: isNew,
-            warnings: ["\(failure); the sign-in is kept, and the next run takes it up"])
+            warnings: ["\(failure); credmgr saved the sign-in, and the next run completes it"])
     }
 
     private func newAccount(

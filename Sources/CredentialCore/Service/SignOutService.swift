@@ -17,12 +17,12 @@ package struct SignOutService: Sendable {
         let lock = try accounts.lock(account.id, in: group)
         defer { lock.release() }
         guard try isThere(account, in: group) else {
-            throw CredentialError(.noSuchAccount, "account \(account.id) was forgotten already")
+            throw CredentialError(.noSuchAccount, "account \(account.id) has already been removed")
         }
         var set = try accounts.repository.loadIntact(account, in: group)
         let forgotten = set?.allGrants.filter { policy == nil || $0.policy == policy } ?? []
         if let policy, forgotten.isEmpty {
-            throw CredentialError(.noSuchAccount, "account \(account.id) has no sign-in for policy \(policy)")
+            throw CredentialError(.noSuchAccount, "account \(account.id) has no grant for policy \(policy)")
         }
         // A refresh token that is used up is sent nowhere, not even to be revoked.
         let sendable = forgotten.map { policy, grant in
@@ -40,12 +40,12 @@ package struct SignOutService: Sendable {
             set?.account.flows[policy] = nil
             if var remaining = set, case .overtaken = try accounts.repository.save(&remaining, in: group) {
                 throw CredentialError(
-                    .temporary, "another process has changed \(account.id) meanwhile", hint: "try again")
+                    .temporary, "another process has changed \(account.id)", hint: "try again")
             }
         } else {
             if let failure = try accounts.repository.remove(account, in: group) {
                 accounts.policy.warn(
-                    "what was journaled of \(account.id), which nothing opens any more, is still there: \(failure)")
+                    "cannot delete the unreadable journal entries of \(account.id): \(failure)")
             }
         }
         accounts.events.append(

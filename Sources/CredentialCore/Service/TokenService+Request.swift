@@ -117,20 +117,20 @@ extension TokenService.Request {
 
     /// Says that no token lives as long as was asked for, in seconds.
     package static func shortLife(_ wanted: Int64) -> LocalizedMessage {
-        "the provider's tokens live shorter than the \(wanted) s asked for"
+        "the provider's tokens are valid for less than the requested \(wanted) s"
     }
 
     /// The account can give no token until a person has signed in again.
     package func signInRequired(_ reason: LocalizedMessage) -> CredentialError {
         CredentialError(
             .signInRequired,
-            "\(UntrustedText.shown(account.shownName)) (\(account.id)) has to sign in again: \(reason)",
+            "\(UntrustedText.shown(account.shownName)) (\(account.id)) must sign in again: \(reason)",
             hint: login.hint)
     }
 
     /// The store has no token set of the account.
     var secretsAreGone: CredentialError {
-        signInRequired("its secrets are gone from the \(account.store.shownName)")
+        signInRequired("the account's secrets are missing from the \(account.store.shownName)")
     }
 
     /// How to sign in again, by the same flow.

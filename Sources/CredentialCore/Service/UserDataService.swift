@@ -34,16 +34,16 @@ package struct UserDataService: Sendable {
         defer { lock.release() }
         guard try accounts.records.read(account.id, in: group) != nil,
             var set = try accounts.repository.read(account, in: group, isLocked: true)
-        else { throw CredentialError(.noSuchAccount, "account \(account.id) has been forgotten") }
+        else { throw CredentialError(.noSuchAccount, "account \(account.id) has been removed") }
         set.userData = data
         switch try accounts.repository.save(&set, in: group) {
         case .stored, .unlisted: break
         case .journaled(let failure), .kept(let failure):
             accounts.policy.warn(
-                "the \(account.store.shownName) did not take the user data yet: \(failure)")
+                "the \(account.store.shownName) has not stored the user data yet: \(failure)")
         case .overtaken:
             throw CredentialError(
-                .temporary, "another process has changed \(account.id) meanwhile", hint: "try again")
+                .temporary, "another process has changed \(account.id)", hint: "try again")
         }
         accounts.events.append(
             AccountEvent(

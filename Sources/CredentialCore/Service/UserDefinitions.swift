@@ -118,7 +118,8 @@ package struct UserDefinitions: Sendable {
     private func tell(_ type: AccountType, _ failure: (store: StoreKind, error: CredentialError)?) {
         guard let failure else { return }
         accounts.policy.warn(
-            "what is secret of the type \(type.name) may still be in the \(failure.store.shownName): \(failure.error)"
+            "cannot delete the secrets of the type \(type.name) from the \(failure.store.shownName): "
+                + "\(failure.error)"
         )
     }
 

@@ -59,7 +59,7 @@ extension TokenSet {
                 })
             else {
                 throw CredentialError(
-                    .usage, "\(account.id) has \(Self.grantLimit) sign-ins with different scopes already",
+                    .usage, "\(account.id) already has \(Self.grantLimit) grants with different scopes",
                     hint: "to end them all: credmgr login --account \(account.id) --replace")
             }
             kept.remove(at: spare)

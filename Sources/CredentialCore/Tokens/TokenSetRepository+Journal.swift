@@ -15,7 +15,7 @@ extension TokenSetRepository {
             throw error
         } catch {
             throw CredentialError(
-                .storeUnavailable, "there is no room for new tokens, so none were asked for: \(error)",
+                .storeUnavailable, "cannot refresh: not enough space for new tokens: \(error)",
                 hint: error.advice, details: error.details)
         }
     }

@@ -21,7 +21,7 @@ extension TokenSetRepository {
             try store.write(bytes, for: item(id, group), label: label(set.account))
             guard let written = try store.read(item(id, group)), ConstantTime.equal(written, bytes) else {
                 throw CredentialError(
-                    .storeUnavailable, "the \(target.shownName) does not give back what was written to it")
+                    .storeUnavailable, "the \(target.shownName) did not return the data that credmgr wrote")
             }
         }
         guard target == .file else { return try move(set, sealed: nil, in: group) }
@@ -46,7 +46,8 @@ extension TokenSetRepository {
             }
         }
         throw CredentialError(
-            .temporary, "others have been changing the record of \(set.account.id) all the time", hint: "try again")
+            .temporary, "cannot change the record of \(set.account.id): other processes keep changing it",
+            hint: "try again")
     }
 
     /// Removes the copy in the keyring that does not count. The caller holds the account's lock.
@@ -55,7 +56,7 @@ extension TokenSetRepository {
     package func removeCopy(of account: Account, in group: KeychainGroup) throws(CredentialError) {
         guard try records.account(account.id, in: group)?.store == .file else {
             throw CredentialError(
-                .internalFault, "the copy of \(account.id) in the keyring is the one that counts")
+                .internalFault, "the copy of \(account.id) in the keyring takes precedence")
         }
         try stores.store(.secretService).remove(item(account.id, group))
         try records.update(account.id, in: group) { $0.staleKeyringCopy = nil }

@@ -25,7 +25,8 @@ extension TokenSetRepository {
             if try vault.currentKey(of: group) == sealed.key { return result }
         }
         throw CredentialError(
-            .temporary, "others have been replacing the key of group \(group) all the time", hint: "try again")
+            .temporary, "cannot encrypt the tokens: other processes keep replacing the key of group \(group)",
+            hint: "try again")
     }
 
     /// The lock that is shared by those who seal and write; `nil` where locks do not work, where no key is forgotten, either: tokens
@@ -71,7 +72,7 @@ extension TokenSetRepository {
             }
         }
         throw CredentialError(
-            .temporary, "others have been changing the record of \(id) all the time", hint: "try again")
+            .temporary, "cannot change the record of \(id): other processes keep changing it", hint: "try again")
     }
 
     /// Seals a first sign-in again that waits in the journal, where its key was replaced. The caller holds the account's lock.

@@ -172,7 +172,7 @@ package struct TokenSetRepository: Sendable {
         }
         var set = try TokenSet(decoding: bytes)
         guard set.account.id == id, record.sealed == nil || record.sealed?.generation == set.generation else {
-            throw CredentialError(.storeDamaged, "the token set of \(id) is that of \(set.account.id)")
+            throw CredentialError(.storeDamaged, "the token set of \(id) belongs to \(set.account.id)")
         }
         // The facts stand in clear, where an editor may exchange those of two accounts.
         try Self.check(record, has: set.account)
@@ -185,7 +185,7 @@ package struct TokenSetRepository: Sendable {
     private static func check(_ record: AccountRecord, has own: Account) throws(CredentialError) {
         guard own.fits(record.account) else {
             throw CredentialError(
-                .storeDamaged, "the record of account \(own.id) has another account's facts",
+                .storeDamaged, "the record of account \(own.id) has the metadata of another account",
                 hint: "credmgr doctor --fix")
         }
     }
@@ -312,7 +312,7 @@ package struct TokenSetRepository: Sendable {
             // A process that takes too long to replace the key of the file will have finished later.
             throw CredentialError(
                 journalFailure.code == .lockTimeout ? .lockTimeout : .storeUnavailable,
-                "the new tokens of \(id) could not be kept: \(error)",
+                "cannot save the new tokens of \(id): \(error)",
                 hint: error.advice ?? "credmgr doctor", details: error.details + [journalFailure.message])
         }
     }
@@ -396,7 +396,7 @@ package struct TokenSetRepository: Sendable {
             }
         }
         throw CredentialError(
-            .temporary, "others have been changing the record of \(id) all the time", hint: "try again")
+            .temporary, "cannot change the record of \(id): other processes keep changing it", hint: "try again")
     }
 
     /// The generation that the store of a record has; 0 for a damaged one, which is replaced. A record says it without

@@ -92,6 +92,6 @@ package struct AccountExport: Sendable, Equatable {
     }
 
     static func damaged() -> CredentialError {
-        CredentialError(.configuration, "the exported file holds no accounts that this version can read")
+        CredentialError(.configuration, "the exported file contains no accounts that this version can read")
     }
 }

@@ -70,8 +70,8 @@ extension AccountTransfer {
         let newest = Dictionary(grants.indices.map { (grants[$0].policy, $0) }) { $1 }
         for place in grants.indices where newest[grants[place].policy] != place {
             warn(
-                "\(shown): its sign-in with the scopes \(grants[place].grant.scope.joined(separator: " ")) is left out: hosts of a "
-                    + "shared group have one of each account")
+                "\(shown): its grant with the scopes \(grants[place].grant.scope.joined(separator: " ")) is left "
+                    + "out: a shared group has only one grant for each account")
         }
         return grants.indices.filter { newest[grants[$0].policy] == $0 }.map { grants[$0] }
     }
@@ -104,7 +104,7 @@ extension AccountTransfer {
         let type = try definition(account.type)
         let registration = try registration(of: type)
         guard registration == (try registrationSent(account, archive, as: registration)) else {
-            warn("\(shown) is left out: the type is another client here")
+            warn("\(shown) is left out: on this machine, the type has another client")
             return nil
         }
         let records = accounts.machine.records
@@ -112,7 +112,7 @@ extension AccountTransfer {
         let known = try entry.flatMap { (entry) throws(CredentialError) in try records.account(entry.id, in: group)
         }
         if let known, known.status == .active {
-            note("\(shown) is signed in here already and stays as it is")
+            note("\(shown) is already signed in on this machine and stays unchanged")
             return nil
         }
         var kept: SignInService.Outcome?
@@ -120,13 +120,13 @@ extension AccountTransfer {
         let usable = grants.filter { !accounts.repository.isUsed($0.grant) }
         if usable.count < grants.count {
             let message: LocalizedMessage =
-                "\(shown): its refresh token is used up: the file is older than what this machine has seen"
+                "\(shown): its refresh token was already used: the file is older than this machine's records"
             guard !usable.isEmpty else {
                 var login = LoginHint(type: type.name, group: group == type.keychainGroup ? nil : group)
                 if let known { login = LoginHint(for: known, in: group) }
                 throw CredentialError(.signInRequired, message, hint: login.hint)
             }
-            warn("\(message); its other policies are taken over")
+            warn("\(message); credmgr imports its other policies")
         }
         let taken = try fitting(usable, in: group, shown)
         for (_, grant) in taken {
@@ -159,7 +159,7 @@ extension AccountTransfer {
         let group = self.group ?? type.keychainGroup
         return CredentialError(
             .signInRequired,
-            "\(shown): account \(holder.account.id) of group \(holder.group) has the same refresh token, which cannot be used twice",
+            "\(shown): account \(holder.account.id) of group \(holder.group) already uses the same refresh token",
             hint: LoginHint(type: type.name, group: group == type.keychainGroup ? nil : group).hint)
     }
 }

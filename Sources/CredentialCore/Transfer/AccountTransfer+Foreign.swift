@@ -26,8 +26,8 @@ extension AccountTransfer {
         }
         if let sharer {
             warn(
-                "\(sharer) goes on with the same refresh token: where a provider replaces refresh tokens, one of the two "
-                    + "sign-ins ends with the other's next refresh; remove the account there, or sign in here anew")
+                "\(sharer) still uses the same refresh token: if the provider rotates refresh tokens, a refresh of "
+                    + "one ends the other; remove the account there, or sign in here again")
         }
         return failures
     }
@@ -42,15 +42,15 @@ extension AccountTransfer {
         if let refreshToken, accounts.machine.usedTokens.contains(refreshToken) {
             throw CredentialError(
                 .signInRequired,
-                "the sign-in of \(signIn.program): its refresh token is used up: the file is older than what this "
-                    + "machine has seen", hint: LoginHint(type: type.name).hint)
+                "the account of \(signIn.program): its refresh token was already used: the file is older than this "
+                    + "machine's records", hint: LoginHint(type: type.name).hint)
         }
         // The same account may be renewed; another one would end with the next refresh of either.
         if let holder = refreshToken.flatMap({ holders[$0] }) {
             let isRenewed =
                 holder.account.registration == (try registration(of: type))
                 && holder.group == group ?? type.keychainGroup
-            if !isRenewed { throw hasCopy("the sign-in of \(signIn.program)", of: type, holder) }
+            if !isRenewed { throw hasCopy("the account of \(signIn.program)", of: type, holder) }
         }
         let adapter = try adapters.adapter(of: type)
         let policy = try adapter.policy(signIn.policy, of: type)
@@ -81,7 +81,8 @@ extension AccountTransfer {
                 let owner = client ?? signIn.host.map { "host \(UntrustedText.shown($0))" } ?? "another client"
                 throw CredentialError(
                     .configuration,
-                    "the sign-in of \(signIn.program) is of \(owner), which account type \(typeName) is not")
+                    "the account of \(signIn.program) is for \(owner), which does not match account type "
+                        + "\(typeName)")
             }
             return type
         }
@@ -96,8 +97,8 @@ extension AccountTransfer {
             throw CredentialError(
                 names.isEmpty ? .unknownType : .ambiguousAccount,
                 names.isEmpty
-                    ? "no account type has \(wanted)"
-                    : "several account types have \(wanted): \(names.joined(separator: ", "))",
+                    ? "no account type found for \(wanted)"
+                    : "several account types match \(wanted): \(names.joined(separator: ", "))",
                 hint: names.isEmpty ? "define one: credmgr types add --help" : "choose one with --type")
         }
         return try definition(name)
@@ -111,8 +112,8 @@ extension AccountTransfer {
         else { return nil }
         return CredentialError(
             code,
-            "the sign-in of \(signIn.program) is of \(UntrustedText.shown(owner)), and account type \(type.name), which "
-                + "has its client id, is of \(UntrustedText.shown(provider))",
+            "the account of \(signIn.program) is for \(UntrustedText.shown(owner)), but account type \(type.name) "
+                + "with the same client ID is for \(UntrustedText.shown(provider))",
             hint: "define one: credmgr types add --help")
     }
 
@@ -124,8 +125,8 @@ extension AccountTransfer {
         else { return }
         throw CredentialError(
             .configuration,
-            "the sign-in of \(signIn.program) is of \(UntrustedText.shown(host)), and account type \(type.name) would "
-                + "show its token to \(address.host)",
+            "the account of \(signIn.program) is for \(UntrustedText.shown(host)), but account type \(type.name) "
+                + "would send its token to \(address.host)",
             hint: "correct userinfo_endpoint and api_base: credmgr types show \(type.name)")
     }
 

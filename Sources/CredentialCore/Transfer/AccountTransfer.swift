@@ -53,13 +53,14 @@ package struct AccountTransfer: Sendable {
         if let (group, _) = chosen.first(where: { $0.account.store == .etcd }), local.isEmpty {
             throw CredentialError(
                 .usage,
-                "the hosts of the shared group \(group) go on using its refresh tokens, and one more user would end the sign-ins",
-                hint: "let the other machine into the group; there: credmgr groups join --help")
+                "cannot export the shared group \(group): its hosts still use the refresh tokens, and a refresh by "
+                    + "another machine would end the grants",
+                hint: "add the other machine to the group; on that machine: credmgr groups join --help")
         }
         for (group, account) in chosen where account.store == .etcd {
             warn(
-                "\(UntrustedText.shown(account.shownName)) (\(account.id)) is of the shared group \(group), which goes on "
-                    + "using its refresh token, and is left out: let the other machine into the group instead")
+                "\(UntrustedText.shown(account.shownName)) (\(account.id)) is left out: the shared group \(group) "
+                    + "still uses its refresh token; add the other machine to the group instead")
         }
         var damage: CredentialError?
         for (group, account) in local {
@@ -77,7 +78,7 @@ package struct AccountTransfer: Sendable {
             }
             guard let set, set.allGrants.contains(where: { $0.grant.lostReason == nil }) else {
                 warn(
-                    "\(UntrustedText.shown(account.shownName)) (\(account.id)) has to sign in again and is left out"
+                    "\(UntrustedText.shown(account.shownName)) (\(account.id)) must sign in again and is left out"
                 )
                 continue
             }
@@ -86,7 +87,7 @@ package struct AccountTransfer: Sendable {
         }
         guard !archive.accounts.isEmpty else {
             throw damage
-                ?? CredentialError(.noSuchAccount, "there is no sign-in to export", hint: "credmgr accounts")
+                ?? CredentialError(.noSuchAccount, "no account to export", hint: "credmgr accounts")
         }
         return archive
     }
@@ -117,7 +118,8 @@ package struct AccountTransfer: Sendable {
     package func sealed(_ archive: AccountExport, passphrase: Secret) throws(CredentialError) -> [UInt8] {
         if PassphraseRules.isWeak(passphrase) {
             warn(
-                "the passphrase has fewer than \(PassphraseRules.shortest) characters: whoever gets the file tries them all"
+                "the passphrase has fewer than \(PassphraseRules.shortest) characters: attackers with the file can "
+                    + "guess it"
             )
         }
         let document = try EncryptedExport.seal(

@@ -33,16 +33,17 @@ package enum CredentialImporters {
     private static func refusal(_ lacks: [CredentialError]) -> CredentialError {
         guard let first = lacks.first else {
             return CredentialError(
-                .configuration, "the file holds no sign-in that credmgr can read",
+                .configuration, "the file contains no account that credmgr can read",
                 hint:
-                    "it reads what 'credmgr accounts export' writes, hosts.yml of gh (with its token), a token cache of "
-                    + "MSAL, what 'oidc-add --print NAME' of oidc-agent prints, application_default_credentials.json of "
-                    + "gcloud, rclone.conf, the decrypted token file of mutt_oauth2.py, and accounts.conf of GNOME Online "
-                    + "Accounts")
+                    "use a file of 'credmgr accounts export', hosts.yml of gh (with its token), a token cache of "
+                    + "MSAL, the output of 'oidc-add --print NAME' of oidc-agent, "
+                    + "application_default_credentials.json of gcloud, rclone.conf, the decrypted token file of "
+                    + "mutt_oauth2.py, or accounts.conf of GNOME Online Accounts")
         }
         return CredentialError(
             .configuration,
-            "the file holds no sign-in that can be taken over: \(LocalizedMessage.joined(lacks.map(\.text), by: "; "))",
+            "the file contains no account that credmgr can import: "
+                + "\(LocalizedMessage.joined(lacks.map(\.text), by: "; "))",
             hint: first.advice)
     }
 
@@ -66,7 +67,7 @@ package enum CredentialImporters {
                 lack(
                     "the account of oidc-agent lacks \(lacks.joined(separator: ", "))",
                     hint: lacks.contains("refresh_token")
-                        ? "oidc-agent gets a refresh token anew: oidc-gen --reauthenticate" : nil)
+                        ? "get a new refresh token: oidc-gen --reauthenticate" : nil)
             ])
         }
         return ImportedFile(signIns: [
@@ -91,8 +92,8 @@ package enum CredentialImporters {
         if others.contains(kind) {
             return ImportedFile(lacks: [
                 lack(
-                    "the credentials of gcloud are of the type \(kind), and hold no sign-in of a user",
-                    hint: "gcloud writes those of a user: gcloud auth application-default login")
+                    "the credentials of gcloud have the type \(kind), not that of a user",
+                    hint: "write the credentials of a user: gcloud auth application-default login")
             ])
         }
         guard kind == "authorized_user" else { return nil }
@@ -101,7 +102,7 @@ package enum CredentialImporters {
             return ImportedFile(lacks: [
                 lack(
                     "the credentials of gcloud lack \(lacks.joined(separator: ", "))",
-                    hint: "gcloud writes them anew: gcloud auth application-default login")
+                    hint: "write the credentials again: gcloud auth application-default login")
             ])
         }
         let account = object["account"]?.string.flatMap { $0.isEmpty ? nil : $0 }
@@ -123,8 +124,8 @@ package enum CredentialImporters {
                 lack(
                     "the token file of mutt_oauth2.py lacks \(lacks.joined(separator: ", "))",
                     hint: lacks.contains("client_id")
-                        ? "add the client_id of the registration '\(UntrustedText.shown(registration))' that stands in "
-                            + "the script" : "its script signs in anew with --authorize")
+                        ? "add the client_id of the registration '\(UntrustedText.shown(registration))' from the "
+                            + "script" : "run its script with --authorize to sign in again")
             ])
         }
         return ImportedFile(signIns: [
@@ -152,7 +153,7 @@ package enum CredentialImporters {
         if lines.contains(where: { $0.hasPrefix("-----BEGIN PGP MESSAGE-----") }) { return sealedByPGP }
         guard lines.contains(where: { $0.hasPrefix("RCLONE_ENCRYPT_V") }) else { return nil }
         return ImportedFile(lacks: [
-            lack("rclone.conf is encrypted", hint: "import what this prints in its place: rclone config show")
+            lack("rclone.conf is encrypted", hint: "import the output of this command instead: rclone config show")
         ])
     }
 
@@ -165,7 +166,7 @@ package enum CredentialImporters {
 
     private static var sealedByPGP: ImportedFile {
         ImportedFile(lacks: [
-            lack("it is encrypted by OpenPGP", hint: "import what 'gpg --decrypt' prints of it")
+            lack("it is encrypted with OpenPGP", hint: "import the output of 'gpg --decrypt'")
         ])
     }
 }
@@ -189,8 +190,8 @@ enum RcloneFile {
             guard let clientID = remote.values["client_id"] else {
                 file.lacks.append(
                     CredentialImporters.lack(
-                        "the remote '\(name)' of rclone lacks client_id: it is signed in with rclone's own client, whose "
-                            + "tokens no other may use", hint: "rclone takes a client of your own: rclone config"))
+                        "the remote '\(name)' of rclone lacks client_id: other programs must not use tokens of "
+                            + "rclone's own client", hint: "set your own client in rclone: rclone config"))
                 continue
             }
             let token = (try? JSONValue.parse(written))?.object?["refresh_token"]?.string ?? ""
@@ -198,7 +199,7 @@ enum RcloneFile {
                 file.lacks.append(
                     CredentialImporters.lack(
                         "the token of the remote '\(name)' of rclone lacks refresh_token",
-                        hint: "rclone signs in anew: rclone config reconnect \(ShellQuoting.word(name + ":"))"))
+                        hint: "sign in again with rclone: rclone config reconnect \(ShellQuoting.word(name + ":"))"))
                 continue
             }
             let isGoogle = remote.values["type"].map(google.contains) ?? false

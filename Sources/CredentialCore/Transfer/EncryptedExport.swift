@@ -77,8 +77,8 @@ package enum EncryptedExport {
 
     private static var changed: CredentialError {
         CredentialError(
-            .configuration, "the exported file is damaged, or was changed",
-            hint: "to export the accounts once more: credmgr accounts export --help")
+            .configuration, "the exported file is damaged or was changed",
+            hint: "to export the accounts again: credmgr accounts export --help")
     }
 
     // MARK: The header

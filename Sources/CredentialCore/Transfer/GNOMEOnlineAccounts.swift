@@ -49,15 +49,16 @@ package enum GNOMEOnlineAccounts {
                     CredentialImporters.lack(
                         "the keyring has no refresh token of \(shown) (\(UntrustedText.shown(provider)))",
                         hint:
-                            "an account with a password has none; sign in to another in the settings of GNOME first"
+                            "accounts with a password have no refresh token; sign in to another account in the "
+                                + "settings of GNOME"
                     ))
                 continue
             }
             guard let clientID = entry.values["OAuth2ClientId"] ?? builtInClients[provider] else {
                 file.lacks.append(
                     CredentialImporters.lack(
-                        "accounts.conf lacks OAuth2ClientId for \(shown) (\(UntrustedText.shown(provider))): the client of its "
-                            + "sign-in is not known"))
+                        "accounts.conf lacks OAuth2ClientId for \(shown) (\(UntrustedText.shown(provider))): its "
+                            + "client is not known"))
                 continue
             }
             let isGoogle = provider == "google"

@@ -56,7 +56,7 @@ enum GitHubHosts {
         let command = "gh auth token --hostname \(ShellQuoting.word(UntrustedText.shown(host)))\(option)"
         return CredentialImporters.lack(
             "\(whose) for \(UntrustedText.shown(host)) is not in hosts.yml: gh keeps it in the keyring",
-            hint: "put what this prints into the file, behind 'oauth_token:': \(command)")
+            hint: "add the output of this command to the file after 'oauth_token:': \(command)")
     }
 }
 

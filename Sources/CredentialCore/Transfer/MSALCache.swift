@@ -51,7 +51,7 @@ enum MSALCache {
             file.lacks.append(
                 CredentialImporters.lack(
                     "the cache of MSAL has no refresh token",
-                    hint: "the program that wrote it has to ask for offline_access, and to sign in with it"))
+                    hint: "sign in with offline_access in the program that wrote the cache"))
         }
         return file
     }

@@ -37,7 +37,7 @@ extension StoreKind {
         if word == "auto" { return nil }
         guard let kind = allCases.first(where: { $0.rawValue == word }) else {
             throw CredentialError(
-                .usage, "'\(UntrustedText.shown(word, limit: 40))' is not a store",
+                .usage, "'\(UntrustedText.shown(word, limit: 40))' is not a valid store",
                 hint: "use auto, secret-service or file")
         }
         return kind

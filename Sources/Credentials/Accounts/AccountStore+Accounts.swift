@@ -96,7 +96,7 @@ extension AccountStore {
     ) throws(CredentialError) {
         let group = try group(of: account, under: try? type(name, of: account))
         guard try parts.machine.records.update(account.id, in: group, { $0.label = label.isEmpty ? nil : label })
-        else { throw CredentialError(.noSuchAccount, "account \(account.id) has been forgotten") }
+        else { throw CredentialError(.noSuchAccount, "account \(account.id) has been removed") }
         tell(account, name, group)
     }
 
@@ -123,7 +123,8 @@ extension AccountStore {
         try forPrograms { () throws(CredentialError) in
             guard let idToken = try grant(of: account, ofType: name, policy: policy).idToken else {
                 throw CredentialError(
-                    .unsupported, "account \(account.id) has no id token", hint: "the type's scope needs 'openid'")
+                    .unsupported, "account \(account.id) has no ID token",
+                    hint: "add 'openid' to the scope of the type")
             }
             return try CompactJWT(idToken.reveal()).claims
         }
@@ -152,7 +153,7 @@ extension AccountStore {
         else {
             throw CredentialError(
                 .signInRequired,
-                "account \(account.id) has no sign-in\(policy.isEmpty ? "" : " for policy \(policy)")",
+                "account \(account.id) has no grant\(policy.isEmpty ? "" : " for policy \(policy)")",
                 hint: LoginHint(for: account, in: group, as: type, policy: policy).hint)
         }
         return grant

@@ -18,7 +18,7 @@ extension AccountStore {
         let hosts = ClusterWatcher(
             parts.accountsAtOnce, start: { (body) throws(CredentialError) in try DeadlineThread.start(body) },
             warn: { [warn = options.warn] group, error in
-                warn("other hosts of group \(group) are not seen for now: \(error)")
+                warn("cannot watch the other hosts of group \(group) for now: \(error)")
             })
         let follower = EventStream(feed, continuation) {
             // A folder that cannot be read now is looked into the next time.

@@ -105,7 +105,7 @@ extension AccountStore {
             {
                 guard let passphrase else {
                     throw CredentialError(
-                        .usage, "the exported accounts are sealed under a passphrase",
+                        .usage, "the exported accounts are encrypted with a passphrase",
                         hint: "importAccounts(from: bytes, passphrase: passphrase)")
                 }
                 let archive = try EncryptedExport.open(

@@ -21,7 +21,7 @@ extension AccountStore {
     /// Everything that can be wrong before a person is asked for anything.
     func plan(_ signInOptions: SignInOptions, _ accounts: AccountServices) throws(CredentialError) -> SignInPlan {
         if signInOptions.makesNew, signInOptions.account != nil {
-            throw CredentialError(.usage, "a sign-in of an account's person makes no new account")
+            throw CredentialError(.usage, "cannot create a new account: the sign-in names an existing account")
         }
         var type = try current(try type(named: signInOptions.type), for: signInOptions.account, accounts)
         try ReservedParameters.check(signIn: signInOptions.parameters)
@@ -74,7 +74,7 @@ extension AccountStore {
         }
         throw CredentialError(
             .signInRequired,
-            "the API has moved to another authorization server, which \(account.id) is not an account of",
+            "the API has moved to another authorization server, which does not know account \(account.id)",
             hint: LoginHint(type: type.name).hint)
     }
 

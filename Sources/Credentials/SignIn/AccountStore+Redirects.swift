@@ -67,7 +67,7 @@ extension AccountStore {
             // A sign-in of this store that waits goes on by itself.
             if !waiting.withLock({ $0[next.state] != nil }) { try await cancel(next) }
             throw CredentialError(
-                .signInRequired, "the provider wants another step in the browser", hint: "resume(with: url)")
+                .signInRequired, "the provider requires another step in the browser", hint: "resume(with: url)")
         }
     }
 
@@ -102,7 +102,7 @@ extension AccountStore {
                         PreparedAuthorization(
                             url: address.description, state: state, redirectURI: plan.request.redirectURI))
                 case .interaction:
-                    throw CredentialError(.unsupported, "the provider wants more than a page")
+                    throw CredentialError(.unsupported, "the provider requires more than a page")
                 case .done(let result):
                     accounts.signIn.releaseRoom(in: .standard)
                     progress = .signedIn(
@@ -149,7 +149,7 @@ extension AccountStore {
         let step = try plan.adapter.begin(plan.request, in: accounts.adapterContext(of: plan.request.type))
         guard case .interaction(.openURL(let address, let state), let pending) = step else {
             throw CredentialError(
-                .unsupported, "the adapter of \(plan.request.type.name) does not sign in by a URL")
+                .unsupported, "the adapter of \(plan.request.type.name) does not support sign-in by URL")
         }
         try PendingSignIns(parts.machine, accounts.stores).keep(
             PendingSignIn(plan: plan, pending: pending, createdAt: parts.machine.clock.now), state: state)

@@ -230,7 +230,7 @@ extension AccountStore {
         opening open: URLOpener?
     ) async throws(CredentialError) -> String {
         guard let receiver = desk.receiver else {
-            throw CredentialError(.unsupported, "the sign-in goes on at a page that nothing listens for")
+            throw CredentialError(.unsupported, "cannot receive the redirect: the store has no listener")
         }
         if desk.hasAsked { desk.show(title: "credmgr: the sign-in has a further page", text: "It opens now.") }
         desk.hasAsked = true
@@ -294,7 +294,7 @@ extension AccountStore {
             let opener = self.opener(open, address, desk) { progress.settle(.failure($0)) }
             let timer = Task {
                 do { try await Task.sleep(for: .seconds(PendingSignIn.lifetime)) } catch { return }
-                progress.settle(.failure(CredentialError(.temporary, "nobody came back from the sign-in in time")))
+                progress.settle(.failure(CredentialError(.temporary, "timed out waiting for the sign-in")))
             }
             defer {
                 opener.cancel()
@@ -312,7 +312,8 @@ extension AccountStore {
     ) async throws(CredentialError) {
         guard let show else {
             throw CredentialError(
-                .unsupported, "this sign-in shows a code", hint: "requestDeviceAccess(toType:as:scope:showing:)")
+                .unsupported, "this sign-in must show a code",
+                hint: "requestDeviceAccess(toType:as:scope:showing:)")
         }
         try await interacting { try await show(code) }
     }
@@ -320,8 +321,8 @@ extension AccountStore {
     private func answer(to prompt: LocalizedMessage, isSecret: Bool) async throws(CredentialError) -> Secret {
         guard let ask = options.ask else {
             throw CredentialError(
-                .unsupported, "the sign-in asks: \(prompt)",
-                hint: "set ask of the store's options")
+                .unsupported, "the sign-in requires input: \(prompt)",
+                hint: "set the option 'ask' of the store")
         }
         return try await interacting { try await ask(prompt.description, isSecret) }
     }
@@ -363,9 +364,9 @@ extension CredentialError {
         if let error = error as? CredentialError {
             self = error
         } else if error is CancellationError {
-            self.init(.cancelled, "the sign-in was called off")
+            self.init(.cancelled, "the sign-in was cancelled")
         } else {
-            self.init(.internalFault, "the page could not be shown: \(UntrustedText.shown("\(error)"))")
+            self.init(.internalFault, "cannot show the page: \(UntrustedText.shown("\(error)"))")
         }
     }
 }

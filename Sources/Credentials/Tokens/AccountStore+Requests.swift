@@ -100,7 +100,7 @@ extension AccountStore {
             if refusal.isOfTrust { throw CredentialError(.denied, refusal.text, hint: refusal.advice) }
             throw CredentialError(
                 .denied, "a token of account type \(type.name) is not sent to \(destination)",
-                hint: "allowed is what apiBase and apiOrigins of the type and rules of config.json name")
+                hint: "allow the destination in apiBase or apiOrigins of the type, or in rules of config.json")
         }
     }
 }

@@ -126,7 +126,7 @@ extension AccountStore {
             let access = try access(to: account, ofType: name, demand)
             guard let grant = try access.grant() else {
                 throw CredentialError(
-                    .signInRequired, "account \(account.id) has no sign-in any more",
+                    .signInRequired, "account \(account.id) no longer has a grant",
                     hint: LoginHint(
                         for: account, in: try group(of: account, under: type), as: type
                     ).hint)
@@ -145,7 +145,7 @@ extension AccountStore {
         let adapter = try parts.machine.adapters.adapter(of: type)
         let group = try group(of: account, under: type)
         guard let known = try parts.machine.records.account(account.id, in: group) else {
-            throw CredentialError(.noSuchAccount, "account \(account.id) has been forgotten")
+            throw CredentialError(.noSuchAccount, "account \(account.id) has been removed")
         }
         let request = try demand.request(of: known, under: type, in: group, by: adapter)
         let accounts = try parts.accounts(refreshing: known, under: type)

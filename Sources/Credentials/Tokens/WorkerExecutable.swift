@@ -24,8 +24,8 @@ final class WorkerExecutable: Sendable {
             let reason = reason()
             if let reason {
                 warn(
-                    "tokens are refreshed in this process, as \(reason): if it is killed at the wrong moment, a sign-in "
-                        + "may be lost")
+                    "credmgr refreshes tokens in this process, because \(reason): if the process is killed during "
+                        + "a refresh, a grant may be lost")
             }
             known = reason == nil
             return reason == nil

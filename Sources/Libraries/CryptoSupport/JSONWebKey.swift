@@ -47,10 +47,11 @@ struct JSONWebKey {
         let exponent = try reader.number("e")
         let bits = modulus.count * 8 - (modulus.first?.leadingZeroBitCount ?? 0)
         guard rsaSizes.contains(bits), isOdd(modulus) else {
-            throw InvalidKey("its modulus is not one of \(rsaSizes.lowerBound) to \(rsaSizes.upperBound) bits")
+            throw InvalidKey(
+                "its modulus must be odd and have \(rsaSizes.lowerBound) to \(rsaSizes.upperBound) bits")
         }
         guard isOdd(exponent), exponent != [1], exponent.count <= 8 else {
-            throw InvalidKey("its exponent is not an odd number from 3 to 64 bits")
+            throw InvalidKey("its exponent must be an odd number from 3 to 64 bits")
         }
         let parts: [CryptoParameter] = [.number("n", modulus), .number("e", exponent)]
         guard isPrivate else { return parts }
@@ -92,7 +93,7 @@ private struct Reader {
 
     func require(_ name: String, _ value: String) throws(InvalidKey) {
         guard let text = key[name]?.string, ConstantTime.equal(text, value) else {
-            throw InvalidKey("its '\(name)' is not '\(value)'")
+            throw InvalidKey("its '\(name)' must be '\(value)'")
         }
     }
 
@@ -103,14 +104,14 @@ private struct Reader {
     func requireOperation(_ operation: String) throws(InvalidKey) {
         guard let operations = key["key_ops"] else { return }
         guard let names = operations.array, names.contains(where: { $0.string == operation }) else {
-            throw InvalidKey("its 'key_ops' does not allow to \(operation)")
+            throw InvalidKey("its 'key_ops' does not allow '\(operation)'")
         }
     }
 
     /// Bytes of a fixed length.
     func octets(_ name: String, count: Int) throws(InvalidKey) -> [UInt8] {
         let bytes = try octets(name)
-        guard bytes.count == count else { throw InvalidKey("its '\(name)' has not \(count) bytes") }
+        guard bytes.count == count else { throw InvalidKey("its '\(name)' must have \(count) bytes") }
         return bytes
     }
 
@@ -118,7 +119,7 @@ private struct Reader {
     func coordinate(_ name: String, count: Int) throws(InvalidKey) -> [UInt8] {
         let bytes = try octets(name)
         guard !bytes.isEmpty, bytes.count <= count else {
-            throw InvalidKey("its '\(name)' has not \(count) bytes")
+            throw InvalidKey("its '\(name)' must have \(count) bytes")
         }
         return [UInt8](repeating: 0, count: count - bytes.count) + bytes
     }

@@ -32,12 +32,12 @@ struct JWSSigner {
         do {
             made = try library.sign(message, key: key, digest: scheme.digest, parameters: scheme.parameters)
         } catch {
-            throw unusable("it does not sign", code: .configuration, error)
+            throw unusable("it cannot sign", code: .configuration, error)
         }
         let signature: [UInt8]
         if case .elliptic(_, _, let length) = scheme.keyType {
             guard let raw = ECDSASignature.raw(fromDER: made, length: length) else {
-                throw CredentialError(.internalFault, "libcrypto made a signature that is none")
+                throw CredentialError(.internalFault, "libcrypto returned an invalid signature")
             }
             signature = raw
         } else {
@@ -46,7 +46,7 @@ struct JWSSigner {
         // A signature by a private key that is not that of the public one, or by a computation gone wrong, may
         // give the private key away: it must not leave this place.
         guard try verify(signature, of: message, key: key) else {
-            throw unusable("its private and its public part do not belong together", code: .configuration)
+            throw unusable("its private and public parts do not match", code: .configuration)
         }
         return signature
     }
@@ -90,7 +90,7 @@ struct JWSSigner {
             case .ed25519: true
             }
         guard fits, library.isKey(key, of: scheme.keyType.libraryName) else {
-            throw unusable("it is of another kind or size", code: .configuration)
+            throw unusable("it has a different type or size", code: .configuration)
         }
         return key
     }
@@ -109,7 +109,7 @@ struct JWSSigner {
                 type: scheme.keyType.libraryName, parameters: checked.parameters,
                 from: purpose == .sign ? .keyPair : .publicKey)
         } catch {
-            throw unusable("its numbers make no key", code: code, error)
+            throw unusable("its parameters are not a valid key", code: code, error)
         }
     }
 
@@ -117,6 +117,6 @@ struct JWSSigner {
         -> CredentialError
     {
         CredentialError(
-            code, "the key cannot serve for \(algorithm.rawValue): \(reason)", details: cause?.details ?? [])
+            code, "the key cannot be used for \(algorithm.rawValue): \(reason)", details: cause?.details ?? [])
     }
 }

@@ -21,6 +21,6 @@ extension LibCryptography: KeyAgreement {
     }
 
     private static var noKey: CredentialError {
-        CredentialError(.validationFailed, "a key of a host is no X25519 key")
+        CredentialError(.validationFailed, "a key of a host is not an X25519 key")
     }
 }

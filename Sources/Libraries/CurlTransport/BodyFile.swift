@@ -41,7 +41,7 @@ struct BodyFile: ~Copyable {
         } while count < 0 && errno == EINTR
         guard count >= 0 else { throw Self.unreadable(path, errno) }
         guard count > 0 || remaining == nil else {
-            throw CredentialError(.inputOutput, "\(path) became shorter while it was sent")
+            throw CredentialError(.inputOutput, "\(path) became shorter during the upload")
         }
         if let left = remaining { remaining = left - Int64(count) }
         return count

@@ -75,7 +75,7 @@ final class CurlExchange {
     }
 
     private func unsound() -> CredentialError {
-        CredentialError(.malformedReply, "the reply of \(host) is not sound HTTP")
+        CredentialError(.malformedReply, "the response of \(host) is not valid HTTP")
     }
 
     private func takeHead(_ line: UnsafeRawBufferPointer) throws(CredentialError) {

@@ -41,14 +41,14 @@ struct CurlFailure {
         let words = UntrustedText.shown(text)
         var error =
             switch code {
-            case 5: unreachable(host, "the name of the proxy cannot be resolved")
-            case 6: unreachable(host, "its name cannot be resolved")
+            case 5: unreachable(host, "cannot resolve the name of the proxy")
+            case 6: unreachable(host, "cannot resolve its name")
             case 7:
                 unreachable(
                     host, systemError == 0 ? "no connection" : LocalizedMessage(verbatim: reason(systemError)))
             case 28: Self.late(host)
             case 52, 18: Self.cutOff(host)
-            case 1, 8, 27, 61, 100: CredentialError(.malformedReply, "the reply of \(host) is not sound HTTP")
+            case 1, 8, 27, 61, 100: CredentialError(.malformedReply, "the response of \(host) is not valid HTTP")
             case 63: Self.tooLarge(host, request.maximumReplySize)
             case 58 where request.clientCertificate != nil: unusable(request.clientCertificate)
             case 51, 58, 60, 83, 90, 91: untrusted(host, words, request.connection)
@@ -62,17 +62,17 @@ struct CurlFailure {
 
     /// The error of a reply with more than `limit` bytes.
     static func tooLarge(_ host: String, _ limit: Int?) -> CredentialError {
-        CredentialError(.malformedReply, "the reply of \(host) is larger than \(limit ?? 0) bytes")
+        CredentialError(.malformedReply, "the response of \(host) is larger than \(limit ?? 0) bytes")
     }
 
     /// The error of a reply that ended too early.
     static func cutOff(_ host: String) -> CredentialError {
-        CredentialError(.temporary, "cannot reach \(host): it closed the connection before its reply was complete")
+        CredentialError(.temporary, "cannot reach \(host): the connection closed before the response was complete")
     }
 
     /// The error of a reply that was not complete in time.
     static func late(_ host: String) -> CredentialError {
-        CredentialError(.temporary, "cannot reach \(host): no complete reply within the time allowed")
+        CredentialError(.temporary, "cannot reach \(host): timed out before the response was complete")
     }
 
     private func unreachable(_ host: String, _ reason: LocalizedMessage) -> CredentialError {
@@ -85,30 +85,33 @@ struct CurlFailure {
         let isKey = text.lowercased().contains("private key"), file = isKey ? key : own
         var message: LocalizedMessage =
             isKey
-            ? "the key \(key) cannot be used: it has a passphrase, or is not that of the certificate \(own), or none in PEM form"
-            : "the client certificate \(own) cannot be used: it is none in PEM form"
-        if unsafe access(file, R_OK) != 0 { message = "\(file) cannot be read: \(reason(errno))" }
+            ? "cannot use the key \(key): it is encrypted, does not match the certificate \(own) or is not a PEM "
+                + "key"
+            : "cannot use the client certificate \(own): it must be a PEM certificate"
+        if unsafe access(file, R_OK) != 0 { message = "cannot read \(file): \(reason(errno))" }
         return CredentialError(
             .configuration, message,
-            hint: "tls_client_certificate and tls_client_key name PEM files that belong together")
+            hint: "set tls_client_certificate and tls_client_key to matching PEM files")
     }
 
     /// The error of a file of the environment or the system that libcurl does not take.
     static func unreadableAuthorities(_ file: String?) -> CredentialError {
         CredentialError(
-            .configuration, "the certificate authorities in \(file ?? "the system's file") cannot be read",
-            hint: "CURL_CA_BUNDLE and SSL_CERT_FILE name a file of certificates in PEM form")
+            .configuration, "cannot read the certificate authorities in \(file ?? "the system's file")",
+            hint: "set CURL_CA_BUNDLE or SSL_CERT_FILE to a file of PEM certificates")
     }
 
     private func untrusted(_ host: String, _ words: String, _ settings: ConnectionSettings?) -> CredentialError {
         let hint: LocalizedMessage =
             switch settings?.source {
             case .type(let name):
-                "if its certificate authority is your own: credmgr types set \(ShellQuoting.word(name)) ca_certificate=FILE; else check this machine's clock"
+                "if the certificate authority is your own: credmgr types set \(ShellQuoting.word(name)) "
+                    + "ca_certificate=FILE; otherwise check this machine's clock"
             case .configuration, nil:
-                "if its certificate authority is your own, name the authority's file as ca_certificate in config.json; else check this machine's clock"
+                "set ca_certificate in config.json if the certificate authority is your own; otherwise check this "
+                    + "machine's clock"
             }
-        return CredentialError(.denied, "the certificate of \(host) does not hold: \(words)", hint: hint)
+        return CredentialError(.denied, "the certificate of \(host) is not valid: \(words)", hint: hint)
     }
 
     private func reason(_ number: Int32) -> String {

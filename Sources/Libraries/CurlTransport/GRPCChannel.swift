@@ -51,7 +51,7 @@ package final class GRPCChannel: GRPCClient {
         try perform(transfer, method, message, answer, milliseconds: milliseconds)
         kept.withLock { $0.put(transfer) }
         guard let message = answer.messages.first else {
-            throw .broken(CredentialError(.temporary, "\(host) answered a call with nothing"))
+            throw .broken(CredentialError(.temporary, "\(host) returned an empty response"))
         }
         return message
     }
@@ -70,7 +70,7 @@ package final class GRPCChannel: GRPCClient {
         do throws(CredentialError) {
             guard endpoint.address.scheme == "https" || endpoint.address.isLoopback else {
                 throw CredentialError(
-                    .denied, "\(endpoint.address.origin) is not encrypted", hint: "name it as https://\(host)")
+                    .denied, "\(endpoint.address.origin) is not encrypted", hint: "use https://\(host)")
             }
             let transfer = try CurlTransfer(try transport.openLibrary())
             try transfer.setHTTP2(encrypted: endpoint.address.scheme == "https")
@@ -112,7 +112,8 @@ package final class GRPCChannel: GRPCClient {
                 throw .unreached(
                     CredentialError(
                         .temporary,
-                        "the certificate of \(host) has ended or does not count yet: \(UntrustedText.shown(failure.text))"
+                        "the certificate of \(host) has expired or is not valid yet: "
+                            + "\(UntrustedText.shown(failure.text))"
                     ))
             }
             let error = error(of: failure)
@@ -120,7 +121,7 @@ package final class GRPCChannel: GRPCClient {
         }
         hasAnswered.withLock { $0 = true }
         guard let status = answer.status else {
-            throw .broken(CredentialError(.temporary, "\(host) does not speak gRPC: it gave no status"))
+            throw .broken(CredentialError(.temporary, "\(host) does not support gRPC: its response has no status"))
         }
         if status != 0 { throw .status(status, UntrustedText.shown(answer.statusText)) }
     }
@@ -135,28 +136,29 @@ extension GRPCChannel {
         let words = UntrustedText.shown(failure.text), code: ErrorCode, message: LocalizedMessage,
             hint: LocalizedMessage?
         if failure.isMisnamed {
-            (code, message) = (.denied, "the certificate of \(host) is of other names: \(words)")
-            hint = "--etcd of groups share and groups join names the nodes as their certificates do"
+            (code, message) = (.denied, "the certificate of \(host) has different names: \(words)")
+            hint = "use the names in the nodes' certificates for --etcd of 'groups share' or 'groups join'"
         } else if failure.isUntrusted {
             code = .denied
             if let file = endpoint.authorities {
-                message = "the certificate of \(host) does not hold by the authorities in \(file): \(words)"
+                message = "the certificate of \(host) is not valid for the authorities in \(file): \(words)"
             } else {
-                message = "the certificate of \(host) does not hold by the system's authorities: \(words)"
+                message = "the certificate of \(host) is not valid for the system's authorities: \(words)"
             }
-            hint = "--ca of groups share and groups join names the authority of the cluster's nodes"
+            hint = "set --ca of 'groups share' or 'groups join' to the authority of the cluster's nodes"
         } else if failure.isWithoutTLS {
-            (code, message, hint) = (.temporary, "\(host) does not speak TLS", nil)
+            (code, message, hint) = (.temporary, "\(host) does not support TLS", nil)
         } else if failure.isClosed, !hasAnswered.withLock({ $0 }) {
             code = .temporary
             hint = nil
             if endpoint.address.scheme != "https" {
-                message = "\(host) has closed the connection: it may want https://\(host)"
+                message = "\(host) has closed the connection: it may require https://\(host)"
             } else if let file = endpoint.certificate?.certificateFile {
-                message = "\(host) has closed the connection: it may not take the certificate \(file) of this host"
+                message = "\(host) has closed the connection: it may not accept the certificate \(file) of this "
+                    + "host"
             } else {
                 message =
-                    "\(host) has closed the connection: it may want a certificate of this host (--cert, --key)"
+                    "\(host) has closed the connection: it may require a certificate of this host (--cert, --key)"
             }
         } else {
             return error

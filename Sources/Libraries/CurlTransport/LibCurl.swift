@@ -49,7 +49,7 @@ import Platform
         unsafe setPartFile = try function("curl_mime_filedata")
         self.library = library
         guard setUp(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK else {
-            throw CredentialError(.internalFault, "libcurl does not start")
+            throw CredentialError(.internalFault, "cannot initialize libcurl")
         }
     }
 }
@@ -152,7 +152,7 @@ final class SocketRule {
         guard code == CURLE_OK else {
             throw CredentialError(
                 .internalFault, "libcurl refuses an option (\(code.rawValue))",
-                hint: "libcurl 7.85 or newer is needed")
+                hint: "install libcurl 7.85 or newer")
         }
     }
 

@@ -47,7 +47,7 @@ struct ProxyChoice {
             }
         return error.withHint(
             failure.isRefusedByProxy
-                ? "the proxy \(place) of \(origin) refuses the request"
+                ? "the proxy \(place) of \(origin) refused the request"
                 : "the request goes through the proxy \(place) of \(origin): is it running?")
     }
 }

@@ -38,7 +38,8 @@ final class ReachGuard {
         }
         return CredentialError(
             .validationFailed,
-            "\(address.host) is at \(refused.text), on this machine or its network: \(author) may not name it",
-            hint: "if you trust that address, write the endpoint into the account type")
+            "\(address.host) is at \(refused.text), on this machine or its network: \(author) must not use this "
+                + "address",
+            hint: "set the endpoint in the account type if you trust the address")
     }
 }

@@ -10,21 +10,22 @@ enum RequestValidation {
         guard request.address.isSecure, !request.address.host.isEmpty else {
             throw CredentialError(
                 .denied, "\(request.address.origin) is not a safe address for credentials",
-                hint: "use https; plain http is for this machine's loopback only")
+                hint: "use https; plain http is only allowed for localhost")
         }
         guard HTTPField.isToken(request.method), request.method == request.method.uppercased() else {
-            throw CredentialError(.usage, "\(UntrustedText.shown(request.method, limit: 40)) is no HTTP method")
+            throw CredentialError(
+                .usage, "\(UntrustedText.shown(request.method, limit: 40)) is not a valid HTTP method")
         }
         guard request.method != "HEAD" || request.body.isNone else {
-            throw CredentialError(.usage, "a HEAD request carries no body")
+            throw CredentialError(.usage, "a HEAD request must not have a body")
         }
         for (name, value) in request.headers { try HTTPField.check(name, value) }
         if case .multipart(let parts) = request.body {
             guard !hasField("content-type", request) else {
-                throw CredentialError(.usage, "a multipart request writes its content-type itself")
+                throw CredentialError(.usage, "a multipart request sets its own content-type")
             }
             guard parts.allSatisfy({ !$0.name.utf8.contains(0) }) else {
-                throw CredentialError(.usage, "the name of a part holds a NUL character")
+                throw CredentialError(.usage, "the name of a part contains a NUL character")
             }
         }
     }

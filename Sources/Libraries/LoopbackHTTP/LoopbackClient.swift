@@ -20,7 +20,9 @@ package struct LoopbackClient: Sendable {
     ) throws(CredentialError) -> HTTPResponse {
         guard let address = URI(url), address.scheme == "http", address.isLoopback,
             let port = address.effectivePort
-        else { throw CredentialError(.denied, "the demo speaks to this machine only: \(UntrustedText.shown(url))") }
+        else {
+            throw CredentialError(.denied, "the demo only connects to this machine: \(UntrustedText.shown(url))")
+        }
         var target = address.path.isEmpty ? "/" : address.path
         if let query = address.query { target += "?" + query }
         var head = "\(method) \(target) HTTP/1.1\r\nHost: \(address.origin.dropFirst(7))\r\nConnection: close\r\n"
@@ -53,7 +55,7 @@ package struct LoopbackClient: Sendable {
             guard count > 0 else { break }
             reply += buffer[..<count]
             guard reply.count <= Self.maximumReply else {
-                throw CredentialError(.malformedReply, "the reply of port \(port) is too large")
+                throw CredentialError(.malformedReply, "the response of port \(port) is too large")
             }
         }
         return reply
@@ -62,11 +64,11 @@ package struct LoopbackClient: Sendable {
     private static func parse(_ reply: [UInt8]) throws(CredentialError) -> HTTPResponse {
         let end = Array("\r\n\r\n".utf8)
         let bodyStart = reply.indices.first { reply[$0...].starts(with: end) }
-        guard !reply.isEmpty else { throw CredentialError(.temporary, "the server ended without a reply") }
-        guard let bodyStart else { throw CredentialError(.malformedReply, "the reply has no header") }
+        guard !reply.isEmpty else { throw CredentialError(.temporary, "the server ended without a response") }
+        guard let bodyStart else { throw CredentialError(.malformedReply, "the response has no header") }
         let lines = String(decoding: reply[..<bodyStart], as: UTF8.self).split(separator: "\r\n")
         let status = lines.first?.split(separator: " ").dropFirst().first.flatMap { Int($0) }
-        guard let status else { throw CredentialError(.malformedReply, "the reply has no status") }
+        guard let status else { throw CredentialError(.malformedReply, "the response has no status") }
         let headers = lines.dropFirst().compactMap { line -> (name: String, value: String)? in
             let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
             guard parts.count == 2 else { return nil }

@@ -38,7 +38,7 @@ enum LoopbackSocket {
         let isTaken = port != 0 && lastError == EADDRINUSE
         throw CredentialError(
             .temporary, "cannot listen on \(place): \(String(errorNumber: lastError))",
-            hint: isTaken ? "see which program has the port, and end it: ss -ltnp 'sport = :\(port)'" : nil)
+            hint: isTaken ? "find the program that uses the port, and stop it: ss -ltnp 'sport = :\(port)'" : nil)
     }
 
     /// A socket that is connected to a port, with a limit for each read and write.
@@ -47,7 +47,7 @@ enum LoopbackSocket {
     static func connect(port: UInt16, ipv6: Bool, seconds: Int) throws(CredentialError) -> Int32 {
         let socket = make(ipv6: ipv6)
         guard socket >= 0 else {
-            throw CredentialError(.temporary, "cannot make a socket: \(String(errorNumber: errno))")
+            throw CredentialError(.temporary, "cannot create a socket: \(String(errorNumber: errno))")
         }
         var limit = timeval(tv_sec: seconds, tv_usec: 0)
         let size = socklen_t(MemoryLayout<timeval>.size)
@@ -58,7 +58,7 @@ enum LoopbackSocket {
             let error = errno
             close(socket)
             throw CredentialError(
-                .temporary, "cannot reach port \(port) of the loopback: \(String(errorNumber: error))")
+                .temporary, "cannot reach port \(port) on localhost: \(String(errorNumber: error))")
         }
         return socket
     }

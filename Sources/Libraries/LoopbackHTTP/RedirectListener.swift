@@ -71,7 +71,7 @@ package final class RedirectListener: Sendable {
             path.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") })
         else {
             throw CredentialError(
-                .configuration, "the path of the redirect URI is not usable: \(UntrustedText.shown(path))")
+                .configuration, "the path of the redirect URI is not valid: \(UntrustedText.shown(path))")
         }
         let user = geteuid()
         let desk = RedirectHandler(
@@ -100,10 +100,10 @@ package final class RedirectListener: Sendable {
     ) throws(CredentialError) -> String {
         if let url = desk.wait(seconds: seconds, formPostOrigins, accepts: accepts) { return url }
         throw CredentialError(
-            .temporary, "no sign-in arrived within \(seconds) seconds",
+            .temporary, "timed out waiting for the sign-in after \(seconds) seconds",
             hint:
-                "run the command again and finish the sign-in in the browser; where the provider's page shows an error, "
-                + "check client_id and redirect_uri of the type")
+                "run the command again and finish the sign-in in the browser; if the provider's page shows an "
+                + "error, check client_id and redirect_uri of the type")
     }
 
     /// Tells the browser what became of the redirect that it brought, and waits until the page has been sent, or

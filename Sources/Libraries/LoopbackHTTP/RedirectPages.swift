@@ -13,7 +13,7 @@ struct RedirectPages: Sendable {
     /// Returns the page for the outcome of the sign-in; the outcome is `nil` for a sign-in that takes longer than a
     /// browser waits.
     func outcome(_ outcome: RedirectHandler.Outcome?) -> HTMLPage {
-        let text = outcome?.text ?? "The sign-in has arrived. The terminal says what became of it."
+        let text = outcome?.text ?? "credmgr has received the sign-in. The terminal shows the result."
         return page(
             outcome?.title ?? "credmgr: see the terminal",
             "<p>\(UntrustedText.markup(UntrustedText.shown(text.text(in: translations), limit: 500)))</p>\n"
@@ -28,12 +28,14 @@ struct RedirectPages: Sendable {
         let (setting, file) = ("<code>\"redirect_peers\": \"\(word)\"</code>", "<code>config.json</code>")
         let sent: LocalizedMessage =
             if let owner {
-                "The address of this page was sent by a program of another user (uid \(owner)). Nothing was changed, and the sign-in still waits."
+                "A program of a different user (uid \(owner)) sent the address of this page. Nothing was changed, "
+                    + "and credmgr still waits for the sign-in."
             } else {
-                "The address of this page was sent by a program whose user cannot be known. Nothing was changed, and the sign-in still waits."
+                "A program of an unknown user sent the address of this page. Nothing was changed, and credmgr "
+                    + "still waits for the sign-in."
             }
         return page(
-            "credmgr: this sign-in was not taken",
+            "credmgr: this sign-in was not accepted",
             paragraph(sent)
                 + paragraph(
                     "If this is your own browser, copy the address of this page and paste it at the terminal, or set \(setting) in credmgr's \(file) and sign in again."
@@ -44,7 +46,7 @@ struct RedirectPages: Sendable {
     var unexpected: HTMLPage {
         page(
             "Nothing happened",
-            paragraph("This is not the sign-in that is waited for. Nothing was changed. You can close this page."))
+            paragraph("credmgr does not wait for this sign-in. Nothing was changed. You can close this page."))
     }
 
     /// A paragraph; what stands in the places of the message is markup.

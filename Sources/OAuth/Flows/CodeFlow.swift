@@ -82,8 +82,8 @@ public struct CodeFlow: Sendable {
 
         if response.isBareCode, client.type.issuerIsNamedByAPI, requiresIssuer(pending) {
             throw CredentialError(
-                .validationFailed, "a code alone does not say which server gave it",
-                hint: "paste the whole URL that the browser ended on")
+                .validationFailed, "cannot check which server issued the code: the URL is incomplete",
+                hint: "paste the whole redirect URL from the browser")
         }
         if pending["nonce"] != nil { try client.prepareKeys() }
         let members = try client.requestTokens(
@@ -97,8 +97,8 @@ public struct CodeFlow: Sendable {
         let received = try client.receive(members, nonce: nonce, code: code)
         if nonce != nil, received.claims == nil {
             throw CredentialError(
-                .validationFailed, "the provider sent no id token although openid was asked for",
-                hint: "leave openid out of the scope if the provider does not speak OpenID Connect")
+                .validationFailed, "the provider sent no ID token although the scope includes openid",
+                hint: "remove openid from the scope if the provider does not support OpenID Connect")
         }
         return .done(try client.signInResult(received, for: request, scope: words))
     }
@@ -141,7 +141,7 @@ public struct CodeFlow: Sendable {
     }
 
     private static var damaged: CredentialError {
-        CredentialError(.validationFailed, "the pending sign-in is damaged", hint: "begin it again")
+        CredentialError(.validationFailed, "the pending sign-in is damaged", hint: "restart the sign-in")
     }
 
     /// The code goes only where the request that it answers was made for (RFC 9207 §1).

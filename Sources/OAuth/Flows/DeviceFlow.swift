@@ -55,7 +55,9 @@ public struct DeviceFlow: Sendable {
     public func poll(_ request: SignInRequest, pending: JSONObject) throws(CredentialError) -> SignInStep {
         guard let code = pending["device_code"]?.string, let interval = pending["interval"]?.integer,
             let expires = pending["expires"]?.integer
-        else { throw CredentialError(.validationFailed, "the pending sign-in is damaged", hint: "begin it again") }
+        else {
+            throw CredentialError(.validationFailed, "the pending sign-in is damaged", hint: "restart the sign-in")
+        }
         guard client.context.clock.now < Timestamp(epochSeconds: expires) else {
             var error = client.dialect.error(for: OAuthError(code: "expired_token"), in: .devicePoll)
             // Polls that were answered by something else than the token endpoint are why.
@@ -121,7 +123,9 @@ public struct DeviceFlow: Sendable {
             let address = pending["verification_uri"]?.string.flatMap(URI.init),
             let expires = pending["expires"]?.integer, let seconds = pending["interval"]?.integer,
             let interval = Int(exactly: seconds)
-        else { throw CredentialError(.validationFailed, "the pending sign-in is damaged", hint: "begin it again") }
+        else {
+            throw CredentialError(.validationFailed, "the pending sign-in is damaged", hint: "restart the sign-in")
+        }
         let interaction = Interaction.showCode(
             userCode: code, verificationURI: address,
             complete: pending["verification_uri_complete"]?.string.flatMap(URI.init), interval: interval,

@@ -49,12 +49,13 @@ package struct DynamicClientRegistration: Sendable {
         guard let endpoint = try metadata.usable(.registration) else {
             guard !metadata.takesClientDocuments else {
                 throw CredentialError(
-                    .unsupported, "the provider registers no clients: it takes the URL of a document about one",
-                    hint: "host such a document (docs/mcp.md) and give its URL: --client-id https://…")
+                    .unsupported, "the provider does not register clients: it requires the URL of a client "
+                        + "metadata document",
+                    hint: "host a client metadata document (docs/mcp.md) and set its URL: --client-id https://…")
             }
             throw CredentialError(
-                .unsupported, "the provider does not register clients by itself",
-                hint: "register one by hand and give its id with --client-id")
+                .unsupported, "the provider does not support client registration",
+                hint: "register a client at the provider and set --client-id")
         }
         let method = try Self.method(at: metadata)
         var body = JSONObject()
@@ -87,8 +88,9 @@ package struct DynamicClientRegistration: Sendable {
         guard let method = usable.first(where: { offered.contains($0.rawValue) }) else {
             throw CredentialError(
                 .unsupported,
-                "the provider registers no client that could sign in: it takes only \(UntrustedText.shown(offered.joined(separator: ", "), limit: 200))",
-                hint: "register one by hand and give its id with --client-id")
+                "the provider cannot register a client that can sign in: it accepts only "
+                    + "\(UntrustedText.shown(offered.joined(separator: ", "), limit: 200))",
+                hint: "register a client at the provider and set --client-id")
         }
         return method
     }
@@ -106,7 +108,7 @@ package struct DynamicClientRegistration: Sendable {
         // Of all replies but success it only matters that the client may still be there.
         if case .refused(let refusal) = try EndpointResponse.sort(response, from: place) {
             throw CredentialError(
-                .denied, "the \(place) was not ended", details: OAuthErrorMapping.details(of: refusal))
+                .denied, "cannot delete the \(place)", details: OAuthErrorMapping.details(of: refusal))
         }
     }
 
@@ -114,7 +116,7 @@ package struct DynamicClientRegistration: Sendable {
         _ members: JSONObject, _ request: Request, _ place: LocalizedMessage, origins: [String?]
     ) throws(CredentialError) -> Client {
         func malformed(_ what: LocalizedMessage) -> CredentialError {
-            CredentialError(.malformedReply, "the reply of the \(place) \(what)")
+            CredentialError(.malformedReply, "the response of the \(place) \(what)")
         }
         guard let clientID = members["client_id"]?.string, !clientID.isEmpty, clientID.utf8.count <= 1_024,
             DefinitionValidation.clientID(clientID) == nil
@@ -127,7 +129,8 @@ package struct DynamicClientRegistration: Sendable {
         var client = Client(clientID: clientID)
         if let word = members["token_endpoint_auth_method"]?.string {
             guard let method = ClientAuthentication.Method(rawValue: word), !method.usesCertificate else {
-                throw malformed("names the authentication method '\(UntrustedText.shown(word, limit: 40))'")
+                throw malformed(
+                    "requires the unsupported authentication method '\(UntrustedText.shown(word, limit: 40))'")
             }
             client.method = method
         }
@@ -139,7 +142,7 @@ package struct DynamicClientRegistration: Sendable {
             let place = members["registration_client_uri"]?.string
         {
             guard let address = URI(place), address.isWeb, address.isSecure, address.fragment == nil else {
-                throw malformed("has a registration_client_uri that is not a URL with https")
+                throw malformed("has a registration_client_uri that is not an https URL")
             }
             // A response to a registration sends no request with a token elsewhere, to this machine least of all.
             guard origins.contains(address.origin) else {

@@ -31,8 +31,9 @@ package struct Introspection: Sendable {
                 : ["invalid_client", "unauthorized_client"].contains(refusal.code.lowercased())
             guard isOfClient, client.isPublic else { throw error }
             throw CredentialError(
-                .configuration, "the provider does not tell a client without a secret about tokens: \(error.text)",
-                hint: "what a readable token says of itself: credmgr claims --access-token --type "
+                .configuration, "the provider does not support token introspection without a client secret: "
+                    + "\(error.text)",
+                hint: "show the claims of a readable token: credmgr claims --access-token --type "
                     + "\(ShellQuoting.word(client.type.name))", details: error.details)
         }
     }
@@ -60,7 +61,7 @@ package struct AccessTokenCheck: Sendable {
         }
         guard let issuer = client.metadata.issuer, let keys = try client.metadata.usable(.jwks) else {
             throw CredentialError(
-                .unsupported, "the access token cannot be checked: the provider's issuer and keys are not known",
+                .unsupported, "cannot check the access token: the provider's issuer and keys are not known",
                 hint: "set issuer, or issuer and jwks_uri, in the account type")
         }
         let validator = AccessTokenValidator(

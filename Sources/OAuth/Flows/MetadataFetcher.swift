@@ -98,8 +98,8 @@ public final class MetadataFetcher: Sendable {
             throw CredentialError(
                 .configuration, error.text,
                 hint: isDocument
-                    ? "the issuer is the address before /.well-known"
-                    : "check the issuer, perhaps its path: there is no \(place)", details: error.details)
+                    ? "use the URL before /.well-known as the issuer"
+                    : "check the issuer and its path: \(place) does not exist", details: error.details)
         }
     }
 
@@ -149,7 +149,7 @@ public final class MetadataFetcher: Sendable {
         }
         if let kept = keptContent(of: locations, kind, isAgeForgiven: true, in: context, read: read) { return kept }
         throw trouble ?? absence
-            ?? CredentialError(.configuration, "the account type names no place for the provider's \(name)")
+            ?? CredentialError(.configuration, "the account type has no URL for the provider's \(name)")
     }
 
     /// Returns the content of a kept document of the first location that has one.
@@ -250,7 +250,7 @@ public final class MetadataFetcher: Sendable {
         read: (JSONObject) throws(CredentialError) -> Content, answered: () -> Void = {}
     ) throws(CredentialError) -> Content {
         guard address.isSecure else {
-            throw CredentialError(.configuration, "'\(address.origin)' is not https")
+            throw CredentialError(.configuration, "'\(address.origin)' is not an https URL")
         }
         var request = HTTPRequest(address: address, headers: [("accept", "application/json")])
         // A kept document that cannot be read must not be confirmed as unchanged.
@@ -283,7 +283,7 @@ public final class MetadataFetcher: Sendable {
             return content
         case .refused(let refusal):
             throw CredentialError(
-                .configuration, "the \(place) cannot be had: HTTP status \(refusal.status ?? 0)",
+                .configuration, "cannot get the \(place): HTTP status \(refusal.status ?? 0)",
                 hint: "check the issuer of the account type", details: OAuthErrorMapping.details(of: refusal))
         }
     }

@@ -99,7 +99,7 @@ extension OAuthClient {
             let request = IdentityAssertionRequest(audience: audience, resource: resource, scope: scope)
             guard let assertion = try context.clientSecrets.identityAssertion(of: type, request) else {
                 throw CredentialError(
-                    .unsupported, "account type '\(type.name)': nothing here asks '\(provider)' to vouch for it")
+                    .unsupported, "account type '\(type.name)': cannot request an assertion from '\(provider)'")
             }
             return assertion
         }

@@ -156,7 +156,7 @@ public struct OAuthClient: Sendable {
     ) throws(CredentialError) -> HTTPResponse {
         guard endpoint.isSecure else {
             throw CredentialError(
-                .configuration, "'\(endpoint.origin)' is not https: no credentials are sent there")
+                .configuration, "cannot send credentials to '\(endpoint.origin)': the URL must use https")
         }
         let authentication = try authentication()
         let body = FormURLEncoding.encode(
@@ -226,9 +226,11 @@ public struct OAuthClient: Sendable {
             guard let method = ClientAuthentication.Method(rawValue: word) else {
                 throw CredentialError(
                     .configuration,
-                    "account type '\(type.name)': token_endpoint_auth_method '\(UntrustedText.shown(word, limit: 40))'"
-                        + " is not known",
-                    hint: "one of \(ClientAuthentication.Method.allCases.map(\.rawValue).joined(separator: ", "))")
+                    "account type '\(type.name)': token_endpoint_auth_method "
+                        + "'\(UntrustedText.shown(word, limit: 40))' is not supported",
+                    hint:
+                        "use one of "
+                        + "\(ClientAuthentication.Method.allCases.map(\.rawValue).joined(separator: ", "))")
             }
             return method
         }
@@ -310,8 +312,10 @@ public struct OAuthClient: Sendable {
             acceptsDPoP: prover != nil)
         if type.bindsAccessTokens, type.bearer == .accessToken, reply.tokenType != "DPoP" {
             throw CredentialError(
-                .validationFailed, "the provider's access token is not bound to the key that was proved",
-                hint: "it may not know DPoP (RFC 9449): leave dpop_bound_access_tokens out of the account type")
+                .validationFailed, "the provider's access token is not bound to the DPoP key",
+                hint:
+                    "if the provider does not support DPoP (RFC 9449), remove dpop_bound_access_tokens from the "
+                        + "account type")
         }
         guard let idToken = reply.idToken else { return VerifiedTokenResponse(reply: reply, claims: nil) }
         guard let issuer = metadata.issuer else {
@@ -321,7 +325,7 @@ public struct OAuthClient: Sendable {
         }
         guard let keys = try metadata.usable(.jwks) else {
             throw CredentialError(
-                .validationFailed, "the id token cannot be checked: the provider publishes no keys",
+                .validationFailed, "cannot validate the ID token: the provider publishes no keys",
                 hint: "set jwks_uri in the account type")
         }
         var validator = IDTokenValidator(

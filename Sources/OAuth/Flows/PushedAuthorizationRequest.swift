@@ -25,7 +25,7 @@ struct PushedAuthorizationRequest {
         case .object(let members):
             guard let reference = members["request_uri"]?.string, (1...2_048).contains(reference.utf8.count),
                 reference.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
-            else { throw CredentialError(.malformedReply, "the \(place) gave no usable request_uri") }
+            else { throw CredentialError(.malformedReply, "the \(place) returned no valid request_uri") }
             return request.address(ofPushed: reference)
         case .refused(let refusal): throw client.dialect.error(for: refusal, in: .pushRequest)
         }

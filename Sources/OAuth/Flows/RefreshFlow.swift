@@ -122,7 +122,7 @@ public struct RefreshFlow: Sendable {
         if request.needsIDToken, received.claims == nil {
             throw CredentialError(
                 .validationFailed,
-                "the ID token of an earlier response was refused, and this response has none that holds",
+                "an earlier ID token was rejected, and this response has no valid ID token",
                 hint: "credmgr login --type \(client.type.name)")
         }
         var grant = request.grant
@@ -187,7 +187,7 @@ public struct RefreshFlow: Sendable {
                     subject: subject, scope: scope, resource: request.key.resource))
         case .code, .device, .password:
             throw CredentialError(
-                .signInRequired, "the provider gave no refresh token, so the sign-in cannot be refreshed",
+                .signInRequired, "cannot refresh: the provider issued no refresh token",
                 hint: "credmgr login --type \(client.type.name)")
         }
     }

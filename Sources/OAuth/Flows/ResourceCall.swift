@@ -97,11 +97,11 @@ package struct ResourceCall {
             else { return response }
             let origin = request.address.origin
             guard let next = request.address.resolving(location), next.isWeb else {
-                throw CredentialError(.malformedReply, "\(origin) redirects to something that is no URL")
+                throw CredentialError(.malformedReply, "the redirect of \(origin) is not a valid URL")
             }
             guard next.origin == origin else {
                 throw CredentialError(
-                    .denied, "\(origin) redirects to \(next.origin), and no token goes along",
+                    .denied, "\(origin) redirects to \(next.origin): credmgr sends no token to another origin",
                     hint: hintOfRedirect(request.method, next))
             }
             try check(next)

@@ -188,7 +188,7 @@ package struct ResourceDiscovery: Sendable {
 
     private static func silence(of address: URI, _ steps: [String]) -> CredentialError {
         CredentialError(
-            .unsupported, "\(address.origin) does not say how tokens for it are had (RFC 9728)",
+            .unsupported, "\(address.origin) does not report how to get a token (RFC 9728)",
             hint: "define the type by hand: credmgr types add --help", details: steps)
     }
 

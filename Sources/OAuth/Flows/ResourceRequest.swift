@@ -43,7 +43,7 @@ package struct ResourceRequest: Sendable {
         request.headers.append(("Authorization", "\(tokenType) \(token.reveal())"))
         guard tokenType == Self.bound else { return request }
         guard let prover else {
-            throw CredentialError(.signInRequired, "the access token is bound to a key that is not there any more")
+            throw CredentialError(.signInRequired, "the access token is bound to a key that no longer exists")
         }
         let proof = try prover.proof(
             method: request.method, address: request.address, accessToken: token, in: context)

@@ -68,7 +68,7 @@ public struct SignOut: Sendable {
             client.type.privateKey == nil
         {
             return CredentialError(
-                .unsupported, "the provider revokes nothing for a client without a secret",
+                .unsupported, "the provider does not revoke tokens for a client without a secret",
                 details: OAuthErrorMapping.details(of: refusal))
         }
         return client.dialect.error(for: refusal, in: .revoke)

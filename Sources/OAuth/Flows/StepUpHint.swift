@@ -30,20 +30,22 @@ package struct StepUpHint: Sendable {
         if isScope {
             let shown = UntrustedText.shown(Scope.text(demand.scope), limit: 300)
             guard !demand.scope.isEmpty else {
-                return CredentialError(.denied, "\(place) wants a wider scope and does not say which")
+                return CredentialError(.denied, "\(place) requires a wider scope but does not name the scope")
             }
             if demand.scope.allSatisfy(token.scope.contains) {
                 return CredentialError(
-                    .denied, "\(place) wants the scope \(shown), which the token has: no sign-in will help")
+                    .denied,
+                    "\(place) requires the scope \(shown), which the token already has: a new sign-in does not "
+                        + "help")
             }
             if demand.scope.allSatisfy({ asked.contains($0) || token.scope.contains($0) }) {
                 return CredentialError(
                     .denied,
-                    "\(place) wants the scope \(shown), which was asked for at the sign-in and not granted")
+                    "\(place) requires the scope \(shown), but the provider did not grant the scope at sign-in")
             }
         } else if let grant, GrantMetadata.wasAsked(demand, in: grant.adapterState, now: now) {
             return CredentialError(
-                .denied, "\(place) wants another authentication, which was asked for at the sign-in already")
+                .denied, "\(place) requires another authentication, but the sign-in already requested it")
         }
         if demand.scope.isEmpty {
             wanted.scope = Set(asked) == Set(type.scope) ? [] : asked
@@ -58,7 +60,7 @@ package struct StepUpHint: Sendable {
         command.more = wanted.options
         var error = CredentialError(
             .signInRequired,
-            "\(place) wants \(isScope ? "a wider scope" : "another authentication") of "
+            "\(place) requires \(isScope ? "a wider scope" : "another authentication") for "
                 + "\(UntrustedText.shown(account.shownName)) (\(account.id))",
             hint: command.hint)
         error.stepUp = wanted

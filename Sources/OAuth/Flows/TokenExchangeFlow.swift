@@ -30,7 +30,7 @@ package struct TokenExchangeFlow: Sendable {
         else {
             throw CredentialError(
                 .malformedReply,
-                "the identity provider gave no assertion for \(UntrustedText.shown(request.audience))")
+                "the identity provider issued no assertion for \(UntrustedText.shown(request.audience))")
         }
         return Secret(assertion)
     }
@@ -53,8 +53,8 @@ package struct TokenExchangeFlow: Sendable {
         {
             throw CredentialError(
                 .malformedReply,
-                "the token exchange gave a token of type '\(UntrustedText.shown(issued, limit: 80))'",
-                hint: "extra_parameters.token.requested_token_type of the account type chooses the type")
+                "the token exchange returned a token of type '\(UntrustedText.shown(issued, limit: 80))'",
+                hint: "set extra_parameters.token.requested_token_type in the account type")
         }
         // An id token of the reply is about nobody's sign-in here, and a refresh token would belong to another grant.
         var rest = members

@@ -26,7 +26,7 @@ package struct UserInfo: Sendable {
         // OpenID Connect Core §5.3.2.
         guard response.value(of: "content-type")?.lowercased().hasPrefix("application/jwt") != true else {
             throw CredentialError(
-                .unsupported, "the \(place) answered with a JWT, which is not read",
+                .unsupported, "the \(place) returned a JWT, which credmgr does not support",
                 hint: "register the client without userinfo_signed_response_alg")
         }
         switch try EndpointResponse.sort(response, from: place) {

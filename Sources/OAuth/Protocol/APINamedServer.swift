@@ -31,7 +31,7 @@ struct APINamedServer {
             let isAlone = metadata.endpoints[.token].map { $0.origin == place.origin } ?? true
             guard isAlone, other == nil || other == place.origin else {
                 throw refused(
-                    place, "an authorization server that an API named has all its endpoints on one origin")
+                    place, "all endpoints of an API's authorization server must be on one origin")
             }
             other = place.origin
         }
@@ -49,13 +49,13 @@ struct APINamedServer {
 
     private func checkPage(_ page: URI, _ metadata: ServerMetadata) throws(CredentialError) {
         guard page.origin == issuer.origin || page.origin == metadata.endpoints[.token]?.origin else {
-            throw refused(page, "its page is neither on the issuer's origin nor on that of its token endpoint")
+            throw refused(page, "its page must be on the origin of the issuer or of the token endpoint")
         }
     }
 
     private func checkNetwork(of place: URI) throws(CredentialError) {
         guard place.named(by: .api(host: api?.host ?? "")).isNamedRightly else {
-            throw refused(place, "an API elsewhere names no address of this network")
+            throw refused(place, "an API on another network must not name an address of this network")
         }
     }
 
@@ -64,9 +64,11 @@ struct APINamedServer {
         let name = String(issuer.host.map { $0 == ":" ? "-" : $0 })
         return CredentialError(
             .validationFailed,
-            "\(api?.origin ?? "the API") named the authorization server \(named), and that one names \(place.origin): \(rule)",
+            "\(api?.origin ?? "the API") named the authorization server \(named), and the server names "
+                + "\(place.origin): \(rule)",
             hint:
-                "if you trust that server, name it yourself: credmgr types add \(ShellQuoting.word(name)) --issuer \(ShellQuoting.word(named)) --register"
+                "if you trust the server, run: "
+                    + "credmgr types add \(ShellQuoting.word(name)) --issuer \(ShellQuoting.word(named)) --register"
         )
     }
 }

@@ -58,7 +58,7 @@ package struct AuthorizationResponse: Sendable, Equatable {
             let refusal = refusal(error)
             guard self.issuer == nil, requiresIssuer, !isBareCode else { throw refusal }
             throw CredentialError(
-                refusal.code, "\(refusal.text); the answer has no issuer, so it may be another server's (RFC 9207)",
+                refusal.code, "\(refusal.text); the response may be from another server: no issuer (RFC 9207)",
                 hint: refusal.advice, details: refusal.details)
         }
         guard let code else { throw Self.refused("it has no code") }
@@ -73,7 +73,7 @@ package struct AuthorizationResponse: Sendable, Equatable {
     package func check(state: String, issuer: String?, requiresIssuer: Bool) throws(CredentialError) {
         if !isBareCode {
             guard let received = self.state, ConstantTime.equal(received, state) else {
-                throw Self.refused("its state is not that of this sign-in")
+                throw Self.refused("its state does not match this sign-in")
             }
         }
         if let received = self.issuer, let issuer {
@@ -148,8 +148,8 @@ package struct AuthorizationResponse: Sendable, Equatable {
 
     private static func refused(_ reason: LocalizedMessage) -> CredentialError {
         CredentialError(
-            .validationFailed, "the answer of the sign-in page cannot be used: \(reason)",
-            hint: "paste the whole URL that the browser ended on, or begin the sign-in again")
+            .validationFailed, "cannot use the response of the sign-in page: \(reason)",
+            hint: "paste the whole redirect URL from the browser, or start the sign-in again")
     }
 }
 

@@ -28,14 +28,14 @@ package struct ClientIDMetadataDocument: Sendable {
         func refused(_ reason: LocalizedMessage) -> CredentialError {
             CredentialError(
                 .configuration, "the client's document \(UntrustedText.shown(address)) \(reason)",
-                hint: "docs/mcp.md shows one that can be hosted")
+                hint: "see the example document in docs/mcp.md")
         }
         guard let clientID = document["client_id"]?.string, ConstantTime.equal(clientID, address) else {
-            throw refused("names another client_id than its own URL")
+            throw refused("must have its own URL as client_id")
         }
         guard document["client_secret"] == nil,
             ["none", "private_key_jwt"].contains(document["token_endpoint_auth_method"]?.string ?? "none")
-        else { throw refused("is for a client with a secret, which a document cannot keep") }
+        else { throw refused("is for a client with a secret, but client documents are public") }
         redirectURIs = (document["redirect_uris"]?.array ?? []).compactMap(\.string)
         guard !redirectURIs.isEmpty else { throw refused("lists no redirect_uris") }
     }
@@ -72,8 +72,8 @@ package struct ClientIDMetadataDocument: Sendable {
             if (500...599).contains(response.status) { return nil }
             throw CredentialError(
                 .configuration,
-                "there is no client document at \(UntrustedText.shown(clientID)): it has to be JSON, with status 200 "
-                    + "and no redirect (\(response.status))", hint: "docs/mcp.md shows one that can be hosted")
+                "no valid client document at \(UntrustedText.shown(clientID)): expected JSON with status 200 and "
+                    + "no redirect (\(response.status))", hint: "see the example document in docs/mcp.md")
         }
         return try ClientIDMetadataDocument(document, at: clientID)
     }

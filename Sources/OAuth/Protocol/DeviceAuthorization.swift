@@ -47,6 +47,6 @@ package struct DeviceAuthorization: Sendable {
     }
 
     private static func malformed(_ name: String) -> CredentialError {
-        CredentialError(.malformedReply, "the device authorization reply has no usable \(name)")
+        CredentialError(.malformedReply, "the device authorization response has no valid \(name)")
     }
 }

@@ -34,13 +34,13 @@ package enum EndpointResponse: Sendable {
             throw temporary(response, object, retryAfter, from: place)
         case 300..<400:
             throw CredentialError(
-                .temporary, "the \(place) answered with a redirect, which is not followed",
-                hint: "a network that wants a sign-in of its own may be in between",
+                .temporary, "the \(place) returned a redirect, which credmgr does not follow",
+                hint: "check whether this network requires a sign-in of its own",
                 details: ["status \(response.status)"])
         case 404, 405, 410:
             if RefusalReading(response, object).code != nil { break }
             throw CredentialError(
-                .configuration, "the \(place) is not there: HTTP status \(response.status)",
+                .configuration, "the \(place) was not found: HTTP status \(response.status)",
                 hint: "check the endpoints of the account type")
         default: break
         }
@@ -55,8 +55,8 @@ package enum EndpointResponse: Sendable {
         }
         if isPage(response) {
             throw CredentialError(
-                .temporary, "the \(place) answered with a web page instead of JSON",
-                hint: "a network that wants a sign-in of its own may be in between",
+                .temporary, "the \(place) returned a web page instead of JSON",
+                hint: "check whether this network requires a sign-in of its own",
                 details: ["status \(response.status)"])
         }
         guard (200..<300).contains(response.status) else {
@@ -69,17 +69,17 @@ package enum EndpointResponse: Sendable {
         _ parsed: Result<JSONValue, JSONError>, _ response: HTTPResponse, from place: LocalizedMessage
     ) -> CredentialError {
         if response.body.allSatisfy({ $0 <= 0x20 }) {
-            return CredentialError(.malformedReply, "the \(place) answered with an empty body instead of JSON")
+            return CredentialError(.malformedReply, "the \(place) returned an empty body instead of JSON")
         }
         let body = String(decoding: response.body, as: UTF8.self)
         if FormURLEncoding.decode(body)?.contains(where: { $0.name == "access_token" }) ?? false {
-            return CredentialError(.malformedReply, "the \(place) answered with form coding instead of JSON")
+            return CredentialError(.malformedReply, "the \(place) returned form encoding instead of JSON")
         }
         return switch parsed {
         case .success(let value):
-            CredentialError(.malformedReply, "the \(place) answered with \(value.kind), not an object")
+            CredentialError(.malformedReply, "the \(place) returned \(value.kind), not an object")
         case .failure(let error):
-            CredentialError(.malformedReply, "the \(place) answered with something that is not JSON: \(error)")
+            CredentialError(.malformedReply, "the \(place) returned invalid JSON: \(error)")
         }
     }
 
@@ -92,7 +92,7 @@ package enum EndpointResponse: Sendable {
         }
         if let text = object?["error_description"]?.string { details.append(UntrustedText.shown(text)) }
         if let retryAfter { details.append("retry-after: " + retryAfter) }
-        let reason: LocalizedMessage = response.status == 429 ? "asks to come back later" : "has trouble"
+        let reason: LocalizedMessage = response.status == 429 ? "is limiting requests" : "failed"
         return CredentialError(
             .temporary, "the \(place) \(reason): HTTP status \(response.status)",
             hint: retryAfter.flatMap { Int64($0) }.map { "try again in \($0) seconds" } ?? "try again later",

@@ -66,10 +66,10 @@ public enum OAuthErrorMapping {
         if operation == .refresh {
             if refusal.concernsOneRequest {
                 // A wider scope may want consent while the grant itself stays good: a refresh never loses it for this.
-                return make(.denied, "the provider wants a person to sign in", hint: login)
+                return make(.denied, "the provider requires a new sign-in", hint: login)
             }
             if DeadGrantWords.contain(refusal) {
-                var error = make(.signInRequired, "the provider no longer accepts the sign-in", hint: login)
+                var error = make(.signInRequired, "the provider no longer accepts the refresh token", hint: login)
                 error.keepsGrant = true
                 return error
             }
@@ -80,9 +80,9 @@ public enum OAuthErrorMapping {
         case "access_denied", "authorization_declined":
             return make(.denied, "the sign-in was refused", hint: operation == .refresh ? login : nil)
         case "login_required", "interaction_required", "consent_required", "account_selection_required":
-            return make(.signInRequired, "the provider wants a person to sign in", hint: login)
+            return make(.signInRequired, "the provider requires a new sign-in", hint: login)
         case "temporarily_unavailable", "server_error":
-            return make(.temporary, "the provider has trouble", hint: "try again later")
+            return make(.temporary, "the provider is temporarily unavailable", hint: "try again later")
         case "expired_token" where operation == .devicePoll || operation == .authorize:
             // Nobody has said no: a sign-in that nobody finishes may be begun again.
             return make(
@@ -97,12 +97,12 @@ public enum OAuthErrorMapping {
             return error
         case "unauthorized_client":
             return make(
-                .configuration, "the provider does not accept this of the client",
-                hint: "enable the flow where the client is registered; \(client)")
+                .configuration, "the provider does not allow this request for the client",
+                hint: "enable the flow in the client's registration; \(client)")
         case "unsupported_grant_type", "unsupported_response_type", "device_flow_disabled":
             return make(
                 .configuration, "the provider does not allow this flow for the client",
-                hint: "enable it where the client is registered, or choose another with --flow")
+                hint: "enable the flow in the client's registration, or choose another flow with --flow")
         case "invalid_scope", "invalid_target", "invalid_resource", "unauthorized_scope_error":
             var error = make(
                 .configuration, "the provider refused the scope or resource",
@@ -116,12 +116,12 @@ public enum OAuthErrorMapping {
                 .configuration, "the redirect URI is not registered for the client",
                 hint: "check redirect_uri of account type '\(type)': credmgr types show \(ShellQuoting.word(type))")
         case "invalid_redirect_uri", "invalid_client_metadata", "unapproved_software_statement":
-            return make(.configuration, "the provider does not register such a client")
+            return make(.configuration, "the provider refused to register the client")
         case "invalid_dpop_proof", "use_dpop_nonce":
-            return make(.denied, "the provider refused the proof of the key", hint: "check this machine's clock")
+            return make(.denied, "the provider refused the DPoP proof", hint: "check this machine's clock")
         case "invalid_request", "request_not_supported", "request_uri_not_supported", "registration_not_supported":
             return make(
-                .configuration, "the provider found the request wrong", hint: operation == .refresh ? login : nil)
+                .configuration, "the provider rejected the request", hint: operation == .refresh ? login : nil)
         case EndpointResponse.noReason:
             return withoutReason(refusal, in: operation, client: client, login: login, make)
         default:
@@ -136,13 +136,13 @@ public enum OAuthErrorMapping {
         switch operation {
         case .refresh:
             [400, 401, 403].contains(refusal.effectiveStatus)
-                ? make(.signInRequired, "the provider no longer accepts the sign-in", login)
-                : make(.denied, "the provider refused to refresh the sign-in", login)
+                ? make(.signInRequired, "the provider no longer accepts the refresh token", login)
+                : make(.denied, "the provider refused the refresh", login)
         case .password: make(.denied, "the provider refused the username or the password", nil)
         case .machine: make(.denied, "the provider refused the client's assertion", nil)
-        case .exchangeToken: make(.denied, "the provider does not exchange the token", nil)
+        case .exchangeToken: make(.denied, "the provider refused the token exchange", nil)
         case .revoke, .introspect: make(.denied, "the provider does not know the token", nil)
-        default: make(.signInRequired, "the provider did not accept the code: it is used up or too old", login)
+        default: make(.signInRequired, "the provider did not accept the code: expired or already used", login)
         }
     }
 
@@ -152,7 +152,7 @@ public enum OAuthErrorMapping {
     ) -> CredentialError {
         let status = refusal.effectiveStatus
         if operation == .refresh, status == 400 {
-            return make(.signInRequired, "the provider no longer accepts the sign-in", login)
+            return make(.signInRequired, "the provider no longer accepts the refresh token", login)
         }
         if status == 401 || (status == 403 && operation != .password) {
             return make(.configuration, "the provider refused the client without a reason", client)

@@ -31,7 +31,7 @@ package enum ReservedParameters {
                 throw CredentialError(
                     .configuration,
                     "account type '\(type.name)': extra_parameters.\(part) must not set '\(name)'",
-                    hint: "this parameter has a key of its own, or is made for each request")
+                    hint: "remove the parameter: it has a key of its own, or credmgr sets it for each request")
             }
         }
         for (name, value) in type.headers.sorted(by: { $0.key < $1.key }) {
@@ -55,11 +55,11 @@ package enum ReservedParameters {
             let word = name.lowercased()
             guard parameters.contains(word) || ofSignIn[word] != nil else { continue }
             throw CredentialError(
-                .usage, "--param cannot set '\(name)', which the sign-in sets itself",
+                .usage, "--param cannot set '\(name)': credmgr sets this parameter itself",
                 hint: ofSignIn[word].map { "use \($0)" })
         }
         if let claims = extra["claims"], (try? JSONValue.parse(claims))?.object == nil {
-            throw CredentialError(.usage, "the claims to ask for are not a JSON object")
+            throw CredentialError(.usage, "the requested claims must be a JSON object")
         }
     }
 

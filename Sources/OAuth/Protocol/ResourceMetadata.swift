@@ -38,7 +38,7 @@ package struct ResourceMetadata: Sendable {
                 "the metadata of \(address.origin) is for another resource, '\(UntrustedText.shown(resource))'")
         }
         if let methods = document["bearer_methods_supported"]?.array, !methods.contains("header") {
-            throw CredentialError(.unsupported, "\(address.origin) takes no token in a header field")
+            throw CredentialError(.unsupported, "\(address.origin) does not accept tokens in a header field")
         }
         self.resource = resource
         issuers = (document["authorization_servers"]?.array ?? []).compactMap(\.string)
@@ -46,7 +46,7 @@ package struct ResourceMetadata: Sendable {
         demandsBoundTokens = document["dpop_bound_access_tokens_required"]?.bool ?? false
         guard !issuers.isEmpty else {
             throw CredentialError(
-                .unsupported, "\(address.origin) does not say which authorization server it trusts",
+                .unsupported, "\(address.origin) does not name a trusted authorization server",
                 hint: "define the type by hand: credmgr types add --help")
         }
     }

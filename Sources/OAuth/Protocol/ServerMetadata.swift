@@ -98,7 +98,7 @@ public struct ServerMetadata: Sendable {
                     .validationFailed,
                     "the metadata of '\(expected)' is for another issuer, '\(UntrustedText.shown(issuer))'",
                     hint: isTemplate
-                        ? "the issuer is a template for all tenants: replace the part in braces with the ID of your tenant"
+                        ? "replace the part in braces in the issuer with your tenant ID"
                         : "write the issuer in the account type exactly as the provider does")
             }
         }
@@ -197,7 +197,7 @@ public struct ServerMetadata: Sendable {
     public func checkCodesAreSafe() throws(CredentialError) {
         if protectsCodes == false {
             throw CredentialError(
-                .unsupported, "the provider does not support PKCE with S256, without which codes can be stolen")
+                .unsupported, "the provider does not support PKCE with S256, which protects codes from theft")
         }
     }
 
@@ -229,7 +229,7 @@ public struct ServerMetadata: Sendable {
         guard let address = try usable(endpoint) else {
             throw CredentialError(
                 .unsupported, "the provider has no \(endpoint.rawValue)",
-                hint: "if it has one, write \(endpoint.rawValue) into the account type")
+                hint: "set \(endpoint.rawValue) in the account type, if the provider has this endpoint")
         }
         return address
     }

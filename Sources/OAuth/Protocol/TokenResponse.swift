@@ -54,10 +54,10 @@ public struct TokenResponse: Sendable {
         idToken = try Self.token("id_token", in: members)
         guard accessToken != nil || (acceptsIDTokenAlone && idToken != nil) else {
             throw CredentialError(
-                .malformedReply, "the token endpoint's reply has no access token",
+                .malformedReply, "the token endpoint's response has no access token",
                 hint: idToken == nil
                     ? nil
-                    : "it has an id token: ask for a scope of the API, or set \"bearer\": \"id_token\" in the type")
+                    : "request a scope of the API, or use the ID token: set \"bearer\": \"id_token\" in the type")
         }
         tokenType = try Self.tokenType(members["token_type"], acceptsDPoP: acceptsDPoP)
         // A lifetime of 0 or less means that there is no end, or none that the reply says (Keycloak, Mailchimp, VK).
@@ -102,7 +102,7 @@ public struct TokenResponse: Sendable {
         case nil, .null?, .string("")?: return nil
         case .string(let text)?:
             guard text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
-                throw CredentialError(.malformedReply, "the \(name) received holds a character no token may hold")
+                throw CredentialError(.malformedReply, "the \(name) received has a character not allowed in tokens")
             }
             return text
         case let other?:

@@ -55,7 +55,7 @@ package struct ClientRegistrationService: Sendable {
             }
             let path = try desk.put(type, force: force)
             if client.secret != nil || client.management?.token != nil {
-                desk.tell(choice, "what is secret of it")
+                desk.tell(choice, "the client's secret data")
             }
             return path
         } catch {
@@ -77,12 +77,12 @@ package struct ClientRegistrationService: Sendable {
         guard let place = type.registrationClientURI.flatMap(URI.init) else { return }
         do throws(CredentialError) {
             guard let token = try token(of: type, ownsEarlier: ownsEarlier) else {
-                throw CredentialError(.configuration, "the token for it is gone")
+                throw CredentialError(.configuration, "the registration access token is missing")
             }
             try registration(of: type).remove(at: place, token: token)
-            desk.note("the client \(UntrustedText.shown(type.clientID, limit: 80)) is registered no more")
+            desk.note("the client \(UntrustedText.shown(type.clientID, limit: 80)) is no longer registered")
         } catch {
-            desk.warn("the client stays registered at \(place.origin): \(error)")
+            desk.warn("cannot remove the client's registration at \(place.origin): \(error)")
         }
         for kind in StoreKind.allCases {
             for secret in [SecretItem.Kind.registrationToken, .clientSecret] {
@@ -126,7 +126,7 @@ package struct ClientRegistrationService: Sendable {
     private func freeRedirectURI() throws(CredentialError) -> String {
         let path = desk.accounts.machine.random.urlSafeToken().prefix(16)
         guard let loopback = URI("http://127.0.0.1/cb/\(path)") else {
-            throw CredentialError(.internalFault, "the loopback has no address")
+            throw CredentialError(.internalFault, "localhost has no address")
         }
         let receiver = try desk.redirects.listen(at: loopback, for: .sameUser) { _ in }
         defer { receiver.stop() }

@@ -72,6 +72,6 @@ package struct DefinitionContext: Sendable {
 
     /// Says where something was kept, if that is not the place to expect.
     func tell(_ choice: StoreChoice, _ what: LocalizedMessage) {
-        if let reason = choice.reason { note("\(what) is kept in the encrypted file: \(reason)") }
+        if let reason = choice.reason { note("\(what) is stored in the encrypted file: \(reason)") }
     }
 }

@@ -102,8 +102,8 @@ package struct IssuerTypes: Sendable {
         CredentialError(
             .usage, "--client-id is missing, and no account type is defined for \(UntrustedText.shown(issuer))",
             hint: server.endpoints[.registration] == nil
-                ? "register a client at the provider, and name it with --client-id"
-                : "this provider registers clients: \(command)")
+                ? "register a client at the provider, then set --client-id"
+                : "register a client: \(command)")
     }
 
     /// The first of `NAME`, `NAME-2` and so on that no file defines.

@@ -27,7 +27,7 @@ package struct ResourceTypeDiscovery: Sendable {
     ) throws(CredentialError) -> (type: AccountType, isNew: Bool) {
         guard let address = URI(url), address.isWeb, address.isSecure, address.fragment == nil else {
             throw CredentialError(
-                .usage, "--resource takes an https URL without a fragment", hint: "credmgr login --help")
+                .usage, "--resource must be an https URL without a fragment", hint: "credmgr login --help")
         }
         let chosen = try Identifier.checked(name ?? Self.name(of: address), kind: .accountType)
         guard try desk.catalog.isDefined(chosen) else {
@@ -41,7 +41,7 @@ package struct ResourceTypeDiscovery: Sendable {
         let type = try desk.type(named: chosen)
         guard name != nil || Self.covers(type, address) else {
             throw CredentialError(
-                .usage, "account type '\(chosen)' is for something else than \(address.origin)\(address.path)",
+                .usage, "account type '\(chosen)' is not for \(address.origin)\(address.path)",
                 hint: "choose another name with --type")
         }
         return (type, false)
@@ -113,8 +113,8 @@ package struct ResourceTypeDiscovery: Sendable {
         try finding.server.checkCodesAreSafe()
         if !finding.isGuessed, finding.server.protectsCodes == nil {
             desk.warn(
-                "\(UntrustedText.shown(finding.server.issuer ?? address.origin)) does not say that it knows PKCE (S256): "
-                    + "if it does not check it, a stolen code signs the thief in")
+                "\(UntrustedText.shown(finding.server.issuer ?? address.origin)) does not announce PKCE (S256): "
+                    + "without PKCE, an attacker can sign in with a stolen code")
         }
         return finding
     }
@@ -145,7 +145,7 @@ package struct ResourceTypeDiscovery: Sendable {
         }
         return CredentialError(
             .signInRequired,
-            "\(address.origin) takes tokens of another authorization server now, \(UntrustedText.shown(first))",
+            "\(address.origin) now accepts tokens of another authorization server, \(UntrustedText.shown(first))",
             hint: "credmgr login --resource \(ShellQuoting.word(type.resource ?? "")) --type \(type.name)")
     }
 
@@ -167,8 +167,9 @@ package struct ResourceTypeDiscovery: Sendable {
         guard Self.holdsNothingByHand(type) else {
             throw CredentialError(
                 .configuration,
-                "\(address.origin) takes tokens of \(UntrustedText.shown(finding.server.issuer ?? address.origin)); account "
-                    + "type \(type.name) has settings of your own for \(UntrustedText.shown(type.issuer ?? type.clientID))",
+                "\(address.origin) accepts tokens of "
+                    + "\(UntrustedText.shown(finding.server.issuer ?? address.origin)); account type \(type.name) "
+                    + "has settings of your own for \(UntrustedText.shown(type.issuer ?? type.clientID))",
                 hint: "credmgr types show \(ShellQuoting.word(type.name))")
         }
         var moved = AccountType(name: type.name, adapter: "oauth2", clientID: "")
@@ -182,7 +183,8 @@ package struct ResourceTypeDiscovery: Sendable {
         if !isSame {
             desk.note(
                 "\(address.origin) has moved from \(UntrustedText.shown(type.issuer ?? type.name)) to "
-                    + "\(UntrustedText.shown(defined.issuer ?? defined.name)); accounts of the former are of no use there"
+                    + "\(UntrustedText.shown(defined.issuer ?? defined.name)); accounts of the previous server do "
+                    + "not work there"
             )
         }
         return defined
@@ -232,7 +234,7 @@ package struct ResourceTypeDiscovery: Sendable {
         } catch {
             guard finding.isGuessed, error.code == .configuration, !error.isBeforeRequest else { throw error }
             throw CredentialError(
-                .unsupported, "\(type.apiBase ?? "the API") does not say how tokens for it are had (RFC 9728)",
+                .unsupported, "\(type.apiBase ?? "the API") does not report how to get a token (RFC 9728)",
                 hint: "define the type by hand: credmgr types add --help",
                 details: [error.message] + error.details)
         }
@@ -245,7 +247,7 @@ package struct ResourceTypeDiscovery: Sendable {
     package func describeClient(of type: inout AccountType, at server: ServerMetadata?) throws(CredentialError) {
         guard type.clientID.hasPrefix("https://") else { return }
         if let server, !server.takesClientDocuments {
-            desk.warn("the provider does not say that a URL serves it as client id")
+            desk.warn("the provider does not announce support for a URL as client ID")
         }
         guard type.redirectURI == nil, ClientIDMetadataDocument.isAddress(type.clientID) else { return }
         type.redirectURI = try ClientIDMetadataDocument.fetch(

@@ -15,7 +15,8 @@ package struct IdentityAssertionProvider: Sendable {
         guard provider.identityProvider == nil, provider.identityToken == nil else {
             throw CredentialError(
                 .configuration,
-                "account type '\(type.name)': its identity_provider '\(provider.name)' is no type that people sign in to"
+                "account type '\(type.name)': identity_provider '\(provider.name)' must be a type that users sign "
+                    + "in to"
             )
         }
     }
@@ -41,7 +42,7 @@ package struct IdentityAssertionProvider: Sendable {
         let set = try accounts.repository.read(account, in: group, isLocked: false)
         guard let idToken = answer.idToken, let grant = set?.grants[answer.token.key.policy] else {
             throw CredentialError(
-                .signInRequired, "account \(account.id) has no id token to vouch with",
+                .signInRequired, "account \(account.id) has no ID token for the assertion",
                 hint:
                     "the scope of account type '\(provider.type.name)' needs openid: \(LoginHint(for: account, in: group, as: provider.type).description)"
             )

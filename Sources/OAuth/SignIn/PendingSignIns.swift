@@ -57,8 +57,8 @@ package struct PendingSignIns: Sendable {
     ) throws(CredentialError) -> PendingSignIn {
         guard let state = RedirectState.value(in: redirected) else {
             throw CredentialError(
-                .usage, "the redirected URL has no state, so no pending sign-in can be found by it",
-                hint: "give the whole address that the browser ended at")
+                .usage, "cannot find the pending sign-in: the redirect URL has no state",
+                hint: "pass the whole redirect URL from the browser")
         }
         let (signIn, kind) = try find(state, in: wished)
         try check(redirected, signIn, context)
@@ -86,13 +86,13 @@ package struct PendingSignIns: Sendable {
         }
         if let failure {
             throw CredentialError(
-                failure.code, "the sign-in that waits for this redirect was not found: \(failure)",
+                failure.code, "cannot find the pending sign-in for this redirect URL: \(failure)",
                 hint: failure.advice ?? hint, details: failure.details)
         }
         throw CredentialError(
             .denied,
-            "no sign-in is waiting for this redirect: it was used already, is older than 15 minutes, or "
-                + "was not begun here", hint: hint)
+            "no pending sign-in for this redirect URL: already completed, older than 15 minutes, or not started on "
+                + "this host", hint: hint)
     }
 
     /// Forgets a sign-in.
@@ -134,8 +134,8 @@ package struct PendingSignIns: Sendable {
         if let address = URI(answer) {
             guard let expected = URI(request.redirectURI), RedirectURI.matches(address, expected) else {
                 throw CredentialError(
-                    .validationFailed, "this address is not for the redirect URI of the sign-in",
-                    hint: "give the whole address that the browser ended at; the sign-in still waits for it")
+                    .validationFailed, "this URL does not match the redirect URI of the sign-in",
+                    hint: "pass the whole redirect URL from the browser; the sign-in is still pending")
             }
         }
         try signIn.plan.adapter.check(answer: answer, to: request, pending: signIn.pending, in: context)

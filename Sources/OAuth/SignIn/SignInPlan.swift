@@ -173,7 +173,7 @@ package struct SignInPlan: Sendable {
                     in: services.adapterContext(of: request.type))
                 return nil
             } catch {
-                return "the sign-in that was replaced was not revoked at the provider: \(error)"
+                return "cannot revoke the previous grant at the provider: \(error)"
             }
         }
     }

@@ -73,7 +73,7 @@ package struct SystemBrowser: Sendable {
         let address = UntrustedText.markup(address)
         return page(
             titled: "credmgr: sign-in", head: "<meta http-equiv=\"refresh\" content=\"0; url=\(address)\">",
-            "<p><a href=\"\(address)\">\(shown("Go on to the sign-in"))</a></p>")
+            "<p><a href=\"\(address)\">\(shown("Continue to the sign-in"))</a></p>")
     }
 
     private func page(titled title: LocalizedMessage, head: String = "", _ content: String) -> String {

@@ -32,12 +32,11 @@ package struct AuthenticationRequirements: Sendable, Hashable {
         guard let reached = try claims.text("acr", of: .idToken), !reached.isEmpty else {
             guard isEssential else { return }
             throw CompactJWT.refused(
-                "it does not say how the person authenticated, where '\(wanted)' was asked for")
+                "it has no acr, but '\(wanted)' was requested")
         }
         guard classes.contains(reached) else {
             throw CompactJWT.refused(
-                "the person authenticated by '\(UntrustedText.shown(reached, limit: 100))' where '\(wanted)' was "
-                    + "asked for")
+                "its acr is '\(UntrustedText.shown(reached, limit: 100))', but '\(wanted)' was requested")
         }
     }
 }

@@ -66,7 +66,7 @@ package struct ClientAssertion: Sendable {
                 failure = failure ?? error
             }
         }
-        throw failure ?? CredentialError(.configuration, "private_key is of a kind that cannot sign")
+        throw failure ?? CredentialError(.configuration, "private_key has a type that cannot sign")
     }
 
     /// The algorithms to try: what a JWK says, else by its kind; a PEM does not say, so the usual ones in turn. Those

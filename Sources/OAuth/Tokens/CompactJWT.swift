@@ -24,7 +24,7 @@ public struct CompactJWT: Sendable {
 
         fileprivate var text: LocalizedMessage {
             switch self {
-            case .idToken: "id token"
+            case .idToken: "ID token"
             case .accessToken: "access token"
             }
         }

@@ -70,12 +70,12 @@ extension TokenService {
             // An id token that lives on is given in the place of an error, as an access token is.
             guard !hasEnded, request.allowsStaleToken(because: error) else { throw error }
             let left = facts.expiresAt.seconds(since: now)
-            answer.warnings.append("this id token ends in \(left) s; it could not be refreshed: \(error)")
+            answer.warnings.append("this ID token expires in \(left) s; the refresh failed: \(error)")
             answer.failure = error
             return answer
         }
         guard let idToken = renewed.idToken, try StoredIDToken(idToken).expiresAt > now else {
-            throw request.signInRequired("its id token has ended, and a refresh gives no new one")
+            throw request.signInRequired("its ID token has expired, and a refresh returns no new ID token")
         }
         return renewed
     }

@@ -58,7 +58,7 @@ package struct IDTokenValidator: Sendable {
         if let maximumAge {
             guard let signedIn = try time("auth_time", of: claims),
                 now.seconds(since: signedIn) <= maximumAge.addingReportingOverflow(Self.leeway).partialValue
-            else { throw CompactJWT.refused("the person signed in too long ago") }
+            else { throw CompactJWT.refused("the sign-in is too old") }
         }
         try authentication.check(claims)
         if let nonce {
@@ -66,7 +66,7 @@ package struct IDTokenValidator: Sendable {
                 throw CompactJWT.refused("it has no nonce, and this sign-in sent one")
             }
             guard ConstantTime.equal(received, nonce) else {
-                throw CompactJWT.refused("its nonce is not that of this sign-in")
+                throw CompactJWT.refused("its nonce does not match this sign-in")
             }
         }
         guard let subject = try string("sub", of: claims), !subject.isEmpty, subject.utf8.count <= 255 else {
@@ -110,7 +110,7 @@ package struct IDTokenValidator: Sendable {
             let hash = try TokenHash.of(value, algorithm: algorithm, cryptography: cryptography)
             if ConstantTime.equal(hash, claimed) { return }
         }
-        throw CompactJWT.refused("its \(name) does not fit what came with it")
+        throw CompactJWT.refused("its \(name) does not match the token or code")
     }
 
     private func string(_ name: String, of claims: JSONObject) throws(CredentialError) -> String? {

@@ -55,7 +55,7 @@ struct JWTVerifier {
         of token: CompactJWT, _ algorithm: SignatureAlgorithm, by keys: [JSONObject],
         _ cryptography: any Cryptography
     ) throws(CredentialError) {
-        guard !keys.isEmpty else { throw refused("the provider has no key that it could be signed with") }
+        guard !keys.isEmpty else { throw refused("the provider publishes no key for its signature") }
         var failure: CredentialError?
         var areAllUnusable = true
         for key in keys {
@@ -85,9 +85,9 @@ struct JWTVerifier {
     }
 
     private func end(of claims: JSONObject) throws(CredentialError) -> Timestamp {
-        guard let expiry = try claims.time("exp", of: kind) else { throw refused("it has no end (exp)") }
+        guard let expiry = try claims.time("exp", of: kind) else { throw refused("it has no expiry time (exp)") }
         guard let issued = try claims.time("iat", of: kind) else {
-            throw refused("it does not say when it was issued (iat)")
+            throw refused("it has no time of issue (iat)")
         }
         guard now < expiry.adding(Self.leeway) else { throw refused("it has expired") }
         let latest = now.adding(Self.leeway)

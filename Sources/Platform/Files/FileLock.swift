@@ -30,7 +30,7 @@ package final class FileLock: HeldLock {
     package init(inherited descriptor: Int32) throws(CredentialError) {
         // Locking again what is held through the same open file changes nothing and succeeds.
         guard fcntl(descriptor, F_SETFD, FD_CLOEXEC) == 0, flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-            throw CredentialError(.internalFault, "no lock was handed over, so nothing is refreshed")
+            throw CredentialError(.internalFault, "cannot refresh: the inherited lock is missing")
         }
         Self.sign(descriptor)
         open = Atomic(descriptor)

@@ -10,7 +10,7 @@ package enum FileNames {
         let number = unsafe open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         if number < 0 {
             if errno == ENOENT || errno == ENOTDIR { return [] }
-            throw .system("cannot read the folder", path, number: errno)
+            throw .system("cannot read the directory", path, number: errno)
         }
         return try inFolder(FileDescriptor(owning: number), path: path)
     }
@@ -35,7 +35,7 @@ package enum FileNames {
         guard let stream = unsafe fdopendir(number) else {
             let failure = errno
             close(number)
-            throw .system("cannot read the folder", path, number: failure)
+            throw .system("cannot read the directory", path, number: failure)
         }
         defer { unsafe closedir(stream) }
         errno = 0
@@ -49,7 +49,7 @@ package enum FileNames {
             }
             errno = 0
         }
-        if errno != 0 { throw .system("cannot read the folder", path, number: errno) }
+        if errno != 0 { throw .system("cannot read the directory", path, number: errno) }
     }
 
     /// Whether `name` is one component of a path that stays in its folder.

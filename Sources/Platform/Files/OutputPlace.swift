@@ -77,7 +77,7 @@ struct OutputPlace: ~Copyable {
             }
             if !found {
                 let made = unsafe mkdirat(directory.number, next, 0o700)
-                if made != 0, errno != EEXIST { throw .system("cannot make", whole, number: errno) }
+                if made != 0, errno != EEXIST { throw .system("cannot create", whole, number: errno) }
             }
             let number = unsafe openat(
                 directory.number, next, linux_open_path | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -117,7 +117,7 @@ struct OutputPlace: ~Copyable {
         else { return }
         throw CredentialError(
             .denied,
-            "\(CredentialError.shownPath(path)) is not written: another user made that file (uid \(status.st_uid))",
+            "cannot write \(CredentialError.shownPath(path)): it belongs to another user (uid \(status.st_uid))",
             hint: "name a file in a directory of your own")
     }
 
@@ -140,15 +140,16 @@ struct OutputPlace: ~Copyable {
         func refusal(of path: String, link: String) -> CredentialError {
             OutputPlace.refused(
                 path,
-                "the symbolic link \(CredentialError.shownPath(link)) is not followed, since others can write in \(CredentialError.shownPath(place)) (uid \(owner))"
+                "credmgr does not follow the symbolic link \(CredentialError.shownPath(link)), since other users "
+                    + "can write in \(CredentialError.shownPath(place)) (uid \(owner))"
             )
         }
     }
 
     private static func refused(_ path: String, _ reason: LocalizedMessage) -> CredentialError {
         CredentialError(
-            .denied, "\(CredentialError.shownPath(path)) is not written: \(reason)",
-            hint: "name the file itself, without links")
+            .denied, "cannot write \(CredentialError.shownPath(path)): \(reason)",
+            hint: "name the file itself, without symbolic links")
     }
 
     /// The components of a path, the last one first.

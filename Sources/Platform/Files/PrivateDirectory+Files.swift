@@ -171,7 +171,7 @@ extension PrivateDirectory {
     private borrowing func checkName(_ name: String) throws(CredentialError) {
         guard FileNames.isComponent(name) else {
             throw CredentialError(
-                .inputOutput, "\(CredentialError.shownPath(path(of: name))) is not a file's name")
+                .inputOutput, "\(CredentialError.shownPath(path(of: name))) is not a file name")
         }
     }
 
@@ -183,7 +183,7 @@ extension PrivateDirectory {
         if errno == ELOOP {
             throw CredentialError(
                 .inputOutput, "\(CredentialError.shownPath(path(of: name))) is a symbolic link",
-                hint: "put the file itself in its place")
+                hint: "replace the symbolic link with the file itself")
         }
         throw .system("cannot open", path(of: name), number: errno)
     }
@@ -202,7 +202,7 @@ extension PrivateDirectory {
         if status.st_uid != user {
             throw CredentialError(.inputOutput, "\(shown) belongs to another user (uid \(status.st_uid))")
         }
-        throw CredentialError(.inputOutput, "others can open \(shown)", hint: "chmod 600 '\(shown)'")
+        throw CredentialError(.inputOutput, "other users can open \(shown)", hint: "chmod 600 '\(shown)'")
     }
 
     /// Tidies up after killed processes; whatever fails here is of no consequence.

@@ -31,7 +31,7 @@ package struct PrivateDirectory: ~Copyable, Sendable {
         try checkGround(base)
         try makeFolders(base)
         guard let folder = try walk(components, below: base, creating: true) else {
-            throw .system("cannot open the folder", base, number: ENOENT)
+            throw .system("cannot open the directory", base, number: ENOENT)
         }
         return folder
     }
@@ -56,7 +56,7 @@ package struct PrivateDirectory: ~Copyable, Sendable {
     /// - Throws: ``ErrorCode/inputOutput``.
     package borrowing func names() throws(CredentialError) -> [String] {
         let number = unsafe openat(descriptor.number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        if number < 0 { throw .system("cannot read the folder", path, number: errno) }
+        if number < 0 { throw .system("cannot read the directory", path, number: errno) }
         return try FileNames.inFolder(FileDescriptor(owning: number), path: path)
     }
 
@@ -74,7 +74,7 @@ package struct PrivateDirectory: ~Copyable, Sendable {
     /// - Throws: ``ErrorCode/inputOutput``.
     package borrowing func eachName(_ body: (borrowing Span<UInt8>) -> Void) throws(CredentialError) {
         let number = unsafe openat(descriptor.number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        if number < 0 { throw .system("cannot read the folder", path, number: errno) }
+        if number < 0 { throw .system("cannot read the directory", path, number: errno) }
         try FileNames.eachInFolder(FileDescriptor(owning: number), path: path, body)
     }
 
@@ -86,20 +86,20 @@ package struct PrivateDirectory: ~Copyable, Sendable {
         let number = unsafe Glibc.open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         if number < 0 {
             if errno == ENOENT && !creating { return nil }
-            throw .system("cannot open the folder", base, number: errno)
+            throw .system("cannot open the directory", base, number: errno)
         }
         var path = base
         var folder = FileDescriptor(owning: number)
         for name in components {
             path += "/" + name
             guard FileNames.isComponent(name) else {
-                throw CredentialError(.inputOutput, "\(CredentialError.shownPath(path)) is not a folder's name")
+                throw CredentialError(.inputOutput, "\(CredentialError.shownPath(path)) is not a directory name")
             }
             var next = enter(name, from: folder)
             if next < 0, errno == ENOENT {
                 if !creating { return nil }
                 if unsafe mkdirat(folder.number, name, 0o700) != 0, errno != EEXIST {
-                    throw .unmade("cannot make the folder", path, number: errno)
+                    throw .unmade("cannot create the directory", path, number: errno)
                 }
                 // The contents of the folder are only as durable as the folder's own name.
                 _ = fsync(folder.number)
@@ -145,12 +145,12 @@ package struct PrivateDirectory: ~Copyable, Sendable {
         // Nobody but root makes folders for others; root itself has no business in a user's.
         if status.st_uid != user, status.st_uid != 0 {
             throw CredentialError(
-                .inputOutput, "the folder \(shown) belongs to another user (uid \(status.st_uid))",
+                .inputOutput, "the directory \(shown) belongs to another user (uid \(status.st_uid))",
                 hint: "run credmgr as that user, not through sudo, or set XDG_DATA_HOME")
         }
         if status.st_mode & 0o002 != 0, status.st_mode & S_ISVTX == 0 {
             throw CredentialError(
-                .inputOutput, "everybody can write in the folder \(shown)", hint: "chmod o-w '\(shown)'")
+                .inputOutput, "all users can write in the directory \(shown)", hint: "chmod o-w '\(shown)'")
         }
     }
 
@@ -163,7 +163,7 @@ package struct PrivateDirectory: ~Copyable, Sendable {
             let above = slash == missing.startIndex ? "/" : String(missing[..<slash])
             if unsafe access(above, F_OK) == 0 {
                 guard unsafe access(above + "/.", W_OK | X_OK) == 0 else {
-                    throw .unmade("cannot make the folder", missing, number: errno)
+                    throw .unmade("cannot create the directory", missing, number: errno)
                 }
                 return
             }
@@ -175,23 +175,23 @@ package struct PrivateDirectory: ~Copyable, Sendable {
         if number == ELOOP || number == ENOTDIR {
             return CredentialError(
                 .inputOutput,
-                "\(CredentialError.shownPath(path)) is not a folder, or is another user's symbolic link",
-                hint: "move it away; to keep the data elsewhere set XDG_DATA_HOME")
+                "\(CredentialError.shownPath(path)) is not a directory, or is another user's symbolic link",
+                hint: "move it away, or set XDG_DATA_HOME to another directory")
         }
-        return .system("cannot open the folder", path, number: number)
+        return .system("cannot open the directory", path, number: number)
     }
 
     private static func check(_ folder: borrowing FileDescriptor, _ path: String) throws(CredentialError) {
-        guard let status = folder.status() else { throw .system("cannot open the folder", path, number: errno) }
+        guard let status = folder.status() else { throw .system("cannot open the directory", path, number: errno) }
         let shown = CredentialError.shownPath(path)
         if status.st_uid != geteuid() {
             throw CredentialError(
-                .inputOutput, "the folder \(shown) belongs to another user (uid \(status.st_uid))",
+                .inputOutput, "the directory \(shown) belongs to another user (uid \(status.st_uid))",
                 hint: "run credmgr as that user, or set XDG_DATA_HOME")
         }
         if status.st_mode & 0o022 != 0 {
             throw CredentialError(
-                .inputOutput, "others can write in the folder \(shown)", hint: "chmod 700 '\(shown)'")
+                .inputOutput, "other users can write in the directory \(shown)", hint: "chmod 700 '\(shown)'")
         }
     }
 
@@ -208,7 +208,9 @@ package struct PrivateDirectory: ~Copyable, Sendable {
         if unsafe mkdir(path, 0o700) != 0, errno != EEXIST {
             // Above the home folder even making what exists can be forbidden.
             let failure = errno
-            if unsafe access(path, F_OK) != 0 { throw .unmade("cannot make the folder", path, number: failure) }
+            if unsafe access(path, F_OK) != 0 {
+                throw .unmade("cannot create the directory", path, number: failure)
+            }
         }
     }
 }

@@ -32,7 +32,7 @@ package final class RuntimeFile: Sendable {
         name = prefix + SystemRandom().accountID() + suffix
         // Held while files are made and removed: otherwise a file that is just being made could look left behind.
         guard let sweep = try FileLock.take(Self.sweepName, in: folder, seconds: Self.sweepWait) else {
-            throw CredentialError(.inputOutput, "\(folder.path) is in use for too long")
+            throw CredentialError(.inputOutput, "timed out waiting for \(folder.path), which is in use")
         }
         defer { sweep.release() }
         for other in try folder.names() where other.hasSuffix(Self.lockSuffix) {

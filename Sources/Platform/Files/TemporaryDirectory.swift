@@ -11,7 +11,9 @@ package final class TemporaryDirectory {
     /// - Throws: ``ErrorCode/inputOutput``.
     package init(in parent: String, name: String) throws(CredentialError) {
         path = "\(parent)/\(name)-\(SystemRandom().accountID())"
-        guard unsafe mkdir(path, 0o700) == 0 else { throw .system("cannot make the folder", path, number: errno) }
+        guard unsafe mkdir(path, 0o700) == 0 else {
+            throw .system("cannot create the directory", path, number: errno)
+        }
     }
 
     deinit { Self.remove(path) }

@@ -23,13 +23,13 @@ package struct TrustedDirectory: ~Copyable, Sendable {
         let number = unsafe Glibc.open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         if number < 0 {
             if errno == ENOENT || errno == ENOTDIR { return nil }
-            throw .system("cannot open the folder", base, number: errno)
+            throw .system("cannot open the directory", base, number: errno)
         }
         var folder = FileDescriptor(owning: number)
         for (place, name) in components.enumerated() {
             path += "/" + name
             guard FileNames.isComponent(name) else {
-                throw CredentialError(.inputOutput, "\(CredentialError.shownPath(path)) is not a folder's name")
+                throw CredentialError(.inputOutput, "\(CredentialError.shownPath(path)) is not a directory name")
             }
             let next =
                 place == 0
@@ -40,10 +40,11 @@ package struct TrustedDirectory: ~Copyable, Sendable {
                 // O_DIRECTORY with O_NOFOLLOW says ENOTDIR for a link, too.
                 if errno == ELOOP || errno == ENOTDIR {
                     throw CredentialError(
-                        .inputOutput, "\(CredentialError.shownPath(path)) is not a folder, or is a symbolic link",
-                        hint: "put the folder itself there")
+                        .inputOutput,
+                        "\(CredentialError.shownPath(path)) is not a directory, or is a symbolic link",
+                        hint: "put a directory at this path")
                 }
-                throw .system("cannot open the folder", path, number: errno)
+                throw .system("cannot open the directory", path, number: errno)
             }
             folder = FileDescriptor(owning: next)
             guard let status = folder.status() else { throw .system("cannot open", path, number: errno) }
@@ -62,7 +63,7 @@ package struct TrustedDirectory: ~Copyable, Sendable {
     /// - Throws: ``ErrorCode/inputOutput``.
     package borrowing func names() throws(CredentialError) -> [String] {
         let number = unsafe openat(descriptor.number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        if number < 0 { throw .system("cannot read the folder", path, number: errno) }
+        if number < 0 { throw .system("cannot read the directory", path, number: errno) }
         return try FileNames.inFolder(FileDescriptor(owning: number), path: path)
     }
 
@@ -94,12 +95,12 @@ package struct TrustedDirectory: ~Copyable, Sendable {
         try Self.checkName(name)
         var status = stat()
         guard unsafe fstatat(descriptor.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
-            throw .system("cannot look at", place, number: errno)
+            throw .system("cannot access", place, number: errno)
         }
         try Self.checkFile(status, place)
         guard status.st_mode & 0o111 != 0, unsafe faccessat(descriptor.number, name, X_OK, 0) == 0 else {
             let shown = CredentialError.shownPath(place)
-            throw CredentialError(.inputOutput, "\(shown) may not be run", hint: "chmod u+x '\(shown)'")
+            throw CredentialError(.inputOutput, "\(shown) is not executable", hint: "chmod u+x '\(shown)'")
         }
         return place
     }
@@ -119,7 +120,7 @@ package struct TrustedDirectory: ~Copyable, Sendable {
 
     private static func checkName(_ name: String) throws(CredentialError) {
         if FileNames.isComponent(name) { return }
-        throw CredentialError(.inputOutput, "'\(UntrustedText.shown(name, limit: 60))' is not a file's name")
+        throw CredentialError(.inputOutput, "'\(UntrustedText.shown(name, limit: 60))' is not a file name")
     }
 
     private static func checkFile(_ status: stat, _ path: String) throws(CredentialError) {
@@ -136,7 +137,8 @@ package struct TrustedDirectory: ~Copyable, Sendable {
 
     private static func link(_ path: String) -> CredentialError {
         CredentialError(
-            .inputOutput, "\(CredentialError.shownPath(path)) is a symbolic link", hint: "put the file itself there"
+            .inputOutput, "\(CredentialError.shownPath(path)) is a symbolic link",
+            hint: "replace the symbolic link with the file"
         )
     }
 }
@@ -163,7 +165,7 @@ package enum OwnershipCheck {
         }
         let writers: mode_t = status.st_gid == status.st_uid ? 0o002 : 0o022
         if status.st_mode & writers != 0 {
-            throw CredentialError(.inputOutput, "others can write \(shown)", hint: "chmod go-w '\(shown)'")
+            throw CredentialError(.inputOutput, "other users can write \(shown)", hint: "chmod go-w '\(shown)'")
         }
     }
 }

@@ -64,8 +64,8 @@ package final class UserOutputFile {
             return .system("cannot write", path, number: number)
         }
         return .system(
-            "cannot replace the file, which is mounted by itself,", path, number: number,
-            hint: "mount its folder instead: a file is replaced as a whole, so that nobody reads half of one")
+            "cannot replace the separately mounted file", path, number: number,
+            hint: "mount the directory of the file instead of the file")
     }
 
     /// Removes a file that is no longer to be read, where links lead as ``OutputPlace`` allows; one that is mounted by itself
@@ -110,7 +110,7 @@ package final class UserOutputFile {
         if let slash = path.lastIndex(of: "/") { try makeFolders(String(path[..<slash])) }
         if linkTarget(path) != nil { try remove(path) }
         let made = unsafe symlink(target, path)
-        if made != 0 { throw .system("cannot make the link", path, number: errno) }
+        if made != 0 { throw .system("cannot create the symbolic link", path, number: errno) }
     }
 
     private static func makeFolders(_ path: String) throws(CredentialError) {
@@ -120,7 +120,7 @@ package final class UserOutputFile {
         if found == 0 { return }
         if let slash = path.lastIndex(of: "/") { try makeFolders(String(path[..<slash])) }
         let made = unsafe mkdir(path, 0o700)
-        if made != 0, errno != EEXIST { throw .system("cannot make", path, number: errno) }
+        if made != 0, errno != EEXIST { throw .system("cannot create", path, number: errno) }
     }
 
     /// Adds bytes at the end.

@@ -56,7 +56,7 @@ package struct DetachedWorker: Sendable {
             if ready <= 0 {
                 program.waitAside()
                 throw CredentialError(
-                    .temporary, "the refresh takes longer than \(seconds) s; it goes on without this command",
+                    .temporary, "the refresh takes longer than \(seconds) s; it continues in the background",
                     hint: "try again in a moment")
             }
             var piece = [UInt8](repeating: 0, count: 1 << 16)

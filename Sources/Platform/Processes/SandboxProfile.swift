@@ -68,13 +68,13 @@ package enum SandboxFeature: String, Sendable, CaseIterable {
     /// The actions that a confined program can take if this is lacking, as words that continue after its name.
     package var consequence: LocalizedMessage {
         switch self {
-        case .files: "can read and write every file of yours: the kernel has no Landlock (Linux 5.13)"
+        case .files: "can read and write all your files: the kernel has no Landlock (Linux 5.13)"
         case .signals: "can send signals to your other programs: the kernel's Landlock is older than Linux 6.12"
         case .calls: "can use every network, your session's bus and your keys: the kernel filters no system calls"
-        case .keyring: "has no session keyring of its own: the kernel has none, or a container denies it"
+        case .keyring: "has no session keyring of its own: the kernel has no keyrings, or a container denies access"
         case .processes:
-            "can leave processes behind, if they multiply faster than they are killed: the kernel or a container "
-                + "denies PID namespaces, and tracing (ptrace)"
+            "can leave fast-forking processes behind: the kernel or a container denies PID namespaces and tracing "
+                + "(ptrace)"
         }
     }
 }

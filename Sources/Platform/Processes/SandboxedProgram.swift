@@ -105,7 +105,7 @@ package struct SandboxedProgram: Sendable {
 
     private func stranger() -> CredentialError {
         CredentialError(
-            .inputOutput, "\(supervisor) is no credmgr that confines plugins as this program wants it",
+            .inputOutput, "\(supervisor) is not a credmgr that can sandbox plugins for this program",
             hint: "install the credmgr of the same version")
     }
 

@@ -146,7 +146,7 @@ package struct PluginConformance: Sendable {
         let outcome = try launcher.run(provider, input)
         let transcript = PluginTranscript(outcome.output, plugin: provider.manifest.name)
         switch outcome.ending {
-        case .timedOut: throw transcript.fault("gave no answer within \(launcher.seconds) s")
+        case .timedOut: throw transcript.fault("did not respond within \(launcher.seconds) s")
         case .left(let supervisor): throw PluginError.remaining(provider.manifest.name, supervisor)
         case .outputTooLarge: throw transcript.fault("printed more than \(PluginProtocol.outputLimit) bytes")
         case .ended(.killed(let signal)): throw transcript.fault("was ended by signal \(signal)")

@@ -27,7 +27,7 @@ package struct InstalledPlugin: Sendable {
     ) throws(CredentialError) -> InstalledPlugin? {
         do throws(CredentialError) {
             guard Identifier.isValid(name) else {
-                throw refusal("'\(UntrustedText.shown(name, limit: 60))' is not a name")
+                throw refusal("'\(UntrustedText.shown(name, limit: 60))' is not a valid name")
             }
             guard let folder = try TrustedDirectory.open(place.components + [name], below: place.base) else {
                 return nil
@@ -42,7 +42,7 @@ package struct InstalledPlugin: Sendable {
             guard let version = PluginProtocol.common(with: manifest.protocolVersions) else {
                 let theirs = manifest.protocolVersions.map(String.init).joined(separator: ", ")
                 let ours = PluginProtocol.versions.map(String.init).joined(separator: ", ")
-                throw refusal("it speaks version \(theirs) of the plugin protocol, and credmgr version \(ours)")
+                throw refusal("it supports version \(theirs) of the plugin protocol, and credmgr version \(ours)")
             }
             return InstalledPlugin(
                 manifest: manifest, path: folder.path, program: try folder.program(manifest.executable),

@@ -78,7 +78,7 @@ package struct PluginCatalog: Sendable {
         do throws(CredentialError) {
             guard let provider = try InstalledPlugin.find(name, in: place, reserved: reserved) else {
                 return Entry(
-                    name: name, path: path, state: .refused(CredentialError(.configuration, "it has gone")))
+                    name: name, path: path, state: .refused(CredentialError(.configuration, "it was removed")))
             }
             return Entry(name: name, path: path, state: .available(provider))
         } catch {

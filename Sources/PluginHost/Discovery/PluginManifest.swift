@@ -69,7 +69,7 @@ package struct PluginManifest: Sendable, Hashable {
         } catch {
             throw CredentialError(.configuration, "\(place) is not JSON: \(error)")
         }
-        guard let members else { throw CredentialError(.configuration, "\(place) holds no object") }
+        guard let members else { throw CredentialError(.configuration, "\(place) must be a JSON object") }
         let reader = FieldReader(members, code: .configuration, place: LocalizedMessage(verbatim: place))
         name = try reader.requiredText("name", limit: 128, .name)
         version = try reader.requiredText("version", limit: 64, .visible)

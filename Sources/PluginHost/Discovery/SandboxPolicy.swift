@@ -36,7 +36,7 @@ package struct SandboxPolicy: Sendable {
     package func supervisor() throws(CredentialError) -> String {
         if let program { return program }
         throw CredentialError(
-            .configuration, "plugins are run by the installed credmgr, and none is installed",
+            .configuration, "cannot run plugins: credmgr is not installed",
             hint: "install credmgr in /usr or /usr/local")
     }
 

@@ -65,8 +65,8 @@ struct FieldReader {
         guard let elements = try elements(name) else { return nil }
         var texts: [String] = []
         for element in elements {
-            guard let text = element.string, !text.isEmpty else { throw fault(name, "holds what is no string") }
-            if text.utf8.count > limit { throw fault(name, "holds a string longer than \(limit) bytes") }
+            guard let text = element.string, !text.isEmpty else { throw fault(name, "must contain only strings") }
+            if text.utf8.count > limit { throw fault(name, "has a string longer than \(limit) bytes") }
             if let problem = rule.problem(text) { throw fault(name, problem) }
             texts.append(text)
         }
@@ -78,7 +78,7 @@ struct FieldReader {
         guard let elements = try elements(name) else { return nil }
         var numbers: [Int64] = []
         for element in elements {
-            guard case .integer(let number) = element else { throw fault(name, "holds what is no whole number") }
+            guard case .integer(let number) = element else { throw fault(name, "must contain only whole numbers") }
             numbers.append(number)
         }
         return numbers
@@ -123,7 +123,7 @@ struct FieldRule: Sendable {
     static let plain = FieldRule(problem: DefinitionValidation.plainText)
     /// A word for a header or a form: visible ASCII.
     static let visible = FieldRule { text in
-        text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F } ? nil : "holds a character that is no visible ASCII"
+        text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F } ? nil : "has a character that is not visible ASCII"
     }
     /// A name, see ``Identifier``.
     static let name = FieldRule(problem: DefinitionValidation.name)
@@ -132,20 +132,20 @@ struct FieldRule: Sendable {
     /// A URL that a browser may be sent to.
     static let webAddress = FieldRule { text in
         guard let address = URI(text) else { return "is not an absolute URL" }
-        return address.isWeb && address.isSecure ? nil : "is not a URL with https, or http to the loopback"
+        return address.isWeb && address.isSecure ? nil : "is not a URL with https, or http to localhost"
     }
     /// A path that means the same everywhere: absolute or below the home, and not upwards.
     static let path = FieldRule { text in
         guard text.hasPrefix("/") || text.hasPrefix("~/") else {
-            return "holds a path that is neither absolute nor ~/…"
+            return "has a path that is neither absolute nor ~/…"
         }
-        if text.split(separator: "/").contains("..") { return "holds a path that leads upwards" }
+        if text.split(separator: "/").contains("..") { return "has a path with '..'" }
         return DefinitionValidation.plainText(text)
     }
     /// The origin of pages that a browser may be sent to.
     static let pageOrigin = FieldRule { text in
         PageOrigin(text) == nil
-            ? "holds what is no origin as https://login.example.com or https://*.example.com" : nil
+            ? "must contain only origins such as https://login.example.com or https://*.example.com" : nil
     }
     /// A redirect URI.
     static let redirectURI = FieldRule(problem: DefinitionValidation.redirectURI)
@@ -156,6 +156,6 @@ struct FieldRule: Sendable {
             let scalar = Unicode.Scalar(byte)
             return byte < 0x80
                 && (scalar.properties.isAlphabetic || (0x30...0x39).contains(byte) || "-._~".utf8.contains(byte))
-        } ? nil : "holds a character other than letters, digits, '-', '.', '_' and '~'"
+        } ? nil : "has a character other than letters, digits, '-', '.', '_' and '~'"
     }
 }

@@ -71,7 +71,7 @@ struct IssuedTokensReader {
         identity.issuer = claims?.issuer
         if let claims, !ConstantTime.equal(claims.subject, identity.subject) {
             throw CredentialError(
-                .validationFailed, "the id token names another subject than \(reader.place)")
+                .validationFailed, "the ID token names another subject than \(reader.place)")
         }
         let key = TokenRequestKey(
             under: request.type, policy: request.policy, scope: asked, resource: request.resource,
@@ -114,7 +114,7 @@ struct IssuedTokensReader {
         guard let token else {
             throw CredentialError(
                 .malformedReply,
-                "\(reader.place) brings no \(isIDToken ? "id token that could be validated" : "access_token")")
+                "\(reader.place) has no \(isIDToken ? "valid ID token" : "access_token")")
         }
         let end = isIDToken ? claims?.expiresAt ?? expiresAt : expiresAt
         return AccessToken(

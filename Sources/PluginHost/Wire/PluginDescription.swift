@@ -35,9 +35,9 @@ package struct PluginDescription: Sendable {
         guard differences.isEmpty else {
             throw CredentialError(
                 .malformedReply,
-                "the plugin \(manifest.name) is not what its manifest says: "
-                    + "\(differences.joined(separator: ", ")) differ",
-                hint: "install its manifest and its executable of one version")
+                "the plugin \(manifest.name) does not match its manifest: \(differences.joined(separator: ", ")) "
+                    + "differ",
+                hint: "install the manifest and the executable of the same version")
         }
     }
 }

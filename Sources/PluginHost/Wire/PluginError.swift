@@ -56,7 +56,7 @@ package enum PluginError {
     ) throws(CredentialError) -> CredentialError {
         let word = try reply.reader.requiredText("code", limit: 64)
         guard let code = Code(rawValue: word) else {
-            throw reply.reader.fault("code", "is the unknown word '\(UntrustedText.shown(word, limit: 40))'")
+            throw reply.reader.fault("code", "has the unknown value '\(UntrustedText.shown(word, limit: 40))'")
         }
         let message = redactor.shown(try reply.reader.requiredText("message", limit: 4_096))
         let hint = try reply.reader.text("hint", limit: 1_024).map {

@@ -71,13 +71,13 @@ package struct PluginLauncher: Sendable {
     private func hint(for error: CredentialError, of provider: InstalledPlugin) -> LocalizedMessage {
         if let hint = error.advice { return hint }
         guard error.code == .configuration, let path = error.details.first else {
-            return "an interpreter that its first line names is missing or stands outside /usr"
+            return "check that the interpreter in its first line is in /usr"
         }
         if let variable = Self.certificates.first(where: { environment[$0] == path }) {
-            return "\(variable) names that place: keep the certificates elsewhere"
+            return "set \(variable) to certificates in another directory"
         }
         let manifest = UntrustedText.shown("\(provider.path)/\(InstalledPlugin.manifestName)", limit: 4_096)
-        return "take what leads there out of \"needs\" in \(manifest)"
+        return "remove this path from \"needs\" in \(manifest)"
     }
 
     /// Asks `provider` and gives its final reply.
@@ -102,7 +102,7 @@ package struct PluginLauncher: Sendable {
         case .timedOut:
             throw CredentialError(
                 .temporary,
-                "the plugin \(name) gave no answer to '\(request.operation)' within \(limit(timeout)) s",
+                "the plugin \(name) did not respond to '\(request.operation)' within \(limit(timeout)) s",
                 hint: "credmgr adapters test \(name)")
         case .left(let supervisor): throw PluginError.remaining(name, supervisor)
         case .outputTooLarge:

@@ -24,7 +24,7 @@ extension PluginReply {
                 .malformedReply,
                 "the plugin \(plugin) sends you to \(UntrustedText.shown(address.origin)), which neither its manifest "
                     + "nor the account type names",
-                hint: "if that is the provider, its author adds it to \"pages\" in \"needs\" of the manifest")
+                hint: "if you trust the page, ask the plugin's author to add it to \"pages\" in the manifest")
         }
         return (interaction, pending)
     }
@@ -48,7 +48,7 @@ extension PluginReply {
                     prompt: "The plugin \(plugin) asks: \(prompt)", isSecret: try body.flag("secret") ?? true),
                 pending
             )
-        default: throw body.fault("kind", "is the unknown word '\(UntrustedText.shown(kind, limit: 40))'")
+        default: throw body.fault("kind", "has the unknown value '\(UntrustedText.shown(kind, limit: 40))'")
         }
     }
 
@@ -60,7 +60,7 @@ extension PluginReply {
         }
         let states = (FormURLEncoding.decode(address.query ?? "") ?? []).filter { $0.name == "state" }
         guard states.count == 1, ConstantTime.equal(states[0].value, state) else {
-            throw body.fault("url", "does not carry 'state'")
+            throw body.fault("url", "does not have the 'state' of the request")
         }
         return .openURL(address, state: state)
     }

@@ -59,7 +59,7 @@ package struct PluginTranscript: Sendable {
         if isTooLong { throw fault("printed more than \(PluginProtocol.lineLimit) lines") }
         var final: PluginReply?
         for line in lines {
-            if final != nil { throw fault("printed something after its final reply") }
+            if final != nil { throw fault("printed data after its final response") }
             let reply = try read(line, version: version)
             if reply.kind == .note {
                 if let text = try reply.reader.text("text", limit: 4_096) { note(text) }
@@ -67,7 +67,7 @@ package struct PluginTranscript: Sendable {
                 final = reply
             }
         }
-        guard let final else { throw fault("ended without a reply") }
+        guard let final else { throw fault("ended without a response") }
         return final
     }
 
@@ -80,18 +80,18 @@ package struct PluginTranscript: Sendable {
         case .failure(let error): throw fault("printed a line that is not JSON: \(error.reason.text)")
         }
         guard let members = value.object else { throw fault("printed \(value.kind), not an object") }
-        let reader = FieldReader(members, code: .malformedReply, place: "the reply of the plugin \(plugin)")
+        let reader = FieldReader(members, code: .malformedReply, place: "the response of the plugin \(plugin)")
         guard let theirs = try reader.integer("version", in: 0...Int64.max) else {
             throw reader.fault("version", "is missing")
         }
         let word = try reader.requiredText("reply", limit: 64)
         guard let kind = PluginReply.Kind(rawValue: word) else {
-            throw reader.fault("reply", "is the unknown word '\(UntrustedText.shown(word, limit: 40))'")
+            throw reader.fault("reply", "has the unknown value '\(UntrustedText.shown(word, limit: 40))'")
         }
         // A plugin that does not speak the version of the request can only say so in one of its own.
         let isRefusal = kind == .error && members["code"] == .string(PluginError.Code.unsupportedVersion.rawValue)
         guard theirs == version || isRefusal else {
-            throw fault("answered in version \(theirs) of the protocol to a request in version \(version)")
+            throw fault("responded in version \(theirs) of the protocol to a request in version \(version)")
         }
         return PluginReply(kind: kind, members: members, reader: reader)
     }

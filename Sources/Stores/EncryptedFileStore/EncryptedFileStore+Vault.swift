@@ -13,7 +13,7 @@ extension EncryptedFileStore: TokenSetCipher {
             opened = try current(group)
         }
         guard let (header, key) = opened else {
-            throw CredentialError(.storeUnavailable, "the encrypted file of group \(group) could not be made")
+            throw CredentialError(.storeUnavailable, "cannot create the encrypted file of group \(group)")
         }
         let salt = random.bytes(Self.saltSize)
         var plaintext = Self.padded(tokenSet)
@@ -129,7 +129,7 @@ extension EncryptedFileStore: TokenSetCipher {
 
     private static func damaged(_ account: String) -> CredentialError {
         CredentialError(
-            .storeDamaged, "the token set of \(account) is damaged, or is that of another account")
+            .storeDamaged, "the token set of \(account) is damaged, or belongs to another account")
     }
 
     private static func binding(_ account: String, _ generation: Int64, _ group: KeychainGroup) -> [UInt8] {

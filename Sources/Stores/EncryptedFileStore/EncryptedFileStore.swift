@@ -189,7 +189,7 @@ package struct EncryptedFileStore: SecretStore {
         try folder.write(file, to: Self.fileName)
         guard let written = try folder.read(Self.fileName, limit: Self.sizeLimit), written == file,
             try EncryptedStoreFile(written, path: path, cryptography).items(store.key, cryptography) == store.items
-        else { throw StoreHeader.damaged(path, "it does not hold what was written") }
+        else { throw StoreHeader.damaged(path, "its content differs from the written data") }
     }
 
     /// The id of the generation before where that is of another store than the current one, as where a file of elsewhere was put in
@@ -230,7 +230,7 @@ package struct EncryptedFileStore: SecretStore {
             let store = try open(
                 previous, of: group, path: Self.shownPath(Self.previousName, in: folder),
                 origin: .previous(damaged: current))
-            report.say("\(damage); generation \(store.header.generation), the one before, is used instead")
+            report.say("\(damage); used the previous generation, \(store.header.generation), instead")
             return store
         } catch {
             // A file that is locked, or of a newer version, can still be opened later.

@@ -42,7 +42,7 @@ struct EncryptedStoreFile {
         else { throw StoreHeader.damaged(path, "its content was changed") }
         defer { plaintext.wipe() }
         guard let items = StoreItems(plaintext) else {
-            throw StoreHeader.damaged(path, "its content makes no sense")
+            throw StoreHeader.damaged(path, "its content is not valid")
         }
         return items
     }

@@ -31,7 +31,7 @@ struct KeyFile: Sendable {
         let folder = try PrivateDirectory.create(["credmgr"], below: dataHome)
         let locks = try PrivateDirectory.create(["credmgr", "locks"], below: dataHome)
         guard let lock = try FileLock.take(Self.name + ".lock", in: locks, seconds: Self.patience) else {
-            throw CredentialError(.lockTimeout, "another process has been making \(path) for too long")
+            throw CredentialError(.lockTimeout, "timed out waiting for another process to create \(path)")
         }
         defer { lock.release() }
         // Between the look and the lock another process may have made it.
@@ -45,7 +45,7 @@ struct KeyFile: Sendable {
         guard let key = try folder.read(Self.name, limit: 4_096) else { return nil }
         guard key.count == Self.size else {
             throw CredentialError(
-                .storeUnavailable, "the key file \(path) holds \(key.count) bytes instead of \(Self.size)",
+                .storeUnavailable, "the key file \(path) has \(key.count) bytes instead of \(Self.size)",
                 hint: "restore the file from a backup")
         }
         return key

@@ -16,19 +16,18 @@ extension ProtectionSummary {
             self.init(
                 summary: summary,
                 protectsAgainst:
-                    "whoever gets the store's file without the key file, and other users of this machine",
-                doesNotProtectAgainst: "whoever gets both files, as from a stolen disk that is not encrypted or a "
-                    + "backup of the whole data folder, nor programs that run as you, nor the administrator",
+                    "anyone with the store's file but without the key file, and other users of this machine",
+                doesNotProtectAgainst: "anyone with both files (from a stolen unencrypted disk or a backup of the "
+                    + "whole data directory), programs that run as you, or the administrator",
                 isUnlockedByPeople: passphrases > 0)
             return
         }
         self.init(
             summary: summary,
-            protectsAgainst: "whoever gets the files, as from a stolen disk or a backup, and does not guess the "
-                + "passphrase",
+            protectsAgainst: "anyone with the files (from a stolen disk or a backup) but without the passphrase",
             doesNotProtectAgainst:
-                "programs that run as you while the store is unlocked or the passphrase lies in a "
-                + "file, nor the administrator")
+                "programs that run as you while the store is unlocked or the passphrase is in a file, or the "
+                    + "administrator")
     }
 }
 

@@ -61,7 +61,7 @@ struct StoreHeader: Equatable {
         var reader = ByteReader(file)
         guard reader.bytes(magic.count) == magic, let version = reader.number(UInt16.self), version > 0,
             let suite = reader.number(UInt16.self)
-        else { throw damaged(path, "it does not begin like a store") }
+        else { throw damaged(path, "it does not start with the header of a store") }
         guard version == Self.version, suite == Self.suite else {
             throw CredentialError(
                 .unsupported, "\(path) was written by a newer credmgr (format \(version), suite \(suite))",
@@ -71,12 +71,12 @@ struct StoreHeader: Equatable {
             reader.bytes(3) == [0, 0, 0], let fileID = reader.bytes(checkSize),
             let generation = reader.number(UInt64.self), let keyCheck = reader.bytes(checkSize),
             let bodySalt = reader.bytes(32)
-        else { throw damaged(path, "its header makes no sense") }
+        else { throw damaged(path, "its header is not valid") }
         var encoded: [[UInt8]] = []
         for _ in 0..<count { if let bytes = reader.bytes(KeySlot.size) { encoded.append(bytes) } }
         guard let digest = reader.bytes(checkSize) else { throw damaged(path, "its header was changed") }
         let slots = encoded.compactMap { KeySlot($0) }
-        guard slots.count == count else { throw damaged(path, "a key slot makes no sense") }
+        guard slots.count == count else { throw damaged(path, "a key slot is not valid") }
         let header = StoreHeader(
             fileID: fileID, generation: generation, keyCheck: keyCheck, bodySalt: bodySalt, slots: slots)
         return (header, 88 + Int(count) * KeySlot.size, digest)

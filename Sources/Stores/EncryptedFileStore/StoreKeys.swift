@@ -46,7 +46,7 @@ final class StoreKeys: Sendable {
         }
         guard hasPassphrase else {
             throw CredentialError(
-                .storeLocked, "the key file \(keyFile.path) is missing or is not the one that opens \(path)",
+                .storeLocked, "the key file \(keyFile.path) is missing or does not open \(path)",
                 hint: "restore the key file from a backup")
         }
         let key = try openByPassphrase(header, group, path: path)
@@ -70,14 +70,14 @@ final class StoreKeys: Sendable {
         if let passphrase = try sources.passphrase() {
             if let key = try open(header, passphrase, path: path) { return key }
             wrong.advice =
-                "\(sources.giver) gave it; without it: "
-                + "env -u CREDMGR_PASSPHRASE_FILE -u CREDMGR_PASSPHRASE_COMMAND credmgr store unlock"
+                "to ignore the passphrase of \(sources.giver): env -u CREDMGR_PASSPHRASE_FILE -u "
+                    + "CREDMGR_PASSPHRASE_COMMAND credmgr store unlock"
             throw wrong
         }
         for attempt in 1...Self.attempts {
             let prompt: LocalizedMessage =
                 attempt == 1
-                ? "Passphrase of group \(group): " : "That does not open it. Passphrase of group \(group): "
+                ? "Passphrase of group \(group): " : "Wrong passphrase. Passphrase of group \(group): "
             guard let passphrase = try sources.ask(prompt) else {
                 throw CredentialError(
                     .storeLocked, "the store \(path) is locked by a passphrase", hint: Self.passphraseHint)
@@ -130,7 +130,7 @@ final class StoreKeys: Sendable {
         openedBy storeKey: StoreKey, cost: ScryptCost
     ) throws(CredentialError) -> (header: StoreHeader, key: DataKey) {
         guard let key = DataKey(random.bytes(DataKey.size)) else {
-            throw CredentialError(.internalFault, "the random generator gave too few bytes")
+            throw CredentialError(.internalFault, "the random generator returned too few bytes")
         }
         let fileID = random.bytes(StoreHeader.checkSize)
         let slot =

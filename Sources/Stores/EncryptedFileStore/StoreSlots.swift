@@ -59,7 +59,7 @@ extension EncryptedFileStore {
         }
         try update(group) { store throws(CredentialError) in
             guard store.header.slots.indices.contains(index), store.header.slots.count > 1 else {
-                throw CredentialError(.configuration, "there is no key slot \(index), or no other one")
+                throw CredentialError(.configuration, "key slot \(index) is not found, or is the only slot")
             }
             store.header.slots.remove(at: index)
         }

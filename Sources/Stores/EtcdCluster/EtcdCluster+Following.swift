@@ -80,7 +80,7 @@ extension EtcdCluster {
     }
 
     private static func ended(_ reason: LocalizedMessage) -> CredentialError {
-        CredentialError(.temporary, "the cluster cannot be followed (\(reason))", hint: "credmgr doctor")
+        CredentialError(.temporary, "cannot watch the cluster (\(reason))", hint: "credmgr doctor")
     }
 
     /// How a stream came to its end.

@@ -141,7 +141,7 @@ package final class EtcdCluster: Cluster {
             if !reasons.isEmpty {
                 failure = CredentialError(
                     .temporary, LocalizedMessage(verbatim: reasons.joined(separator: "; ")),
-                    hint: "see that etcd runs there, and that this host reaches it")
+                    hint: "check that etcd runs on the node and that this host reaches the node")
             }
             return (ClusterNode(name: endpoint.name, milliseconds: watch.elapsed, error: failure), reasons)
         } take: { (node: ClusterNode, reasons: [String]) in
@@ -164,7 +164,7 @@ package final class EtcdCluster: Cluster {
         let alarms = EtcdMessages.alarms(in: try single.call(EtcdMessages.alarm, [], again: true))
         guard alarms.isEmpty else {
             throw CredentialError(
-                .storeUnavailable, "\(endpoint.name) tells of an alarm: \(alarms.joined(separator: ", "))",
+                .storeUnavailable, "\(endpoint.name) reports an alarm: \(alarms.joined(separator: ", "))",
                 hint: alarms == ["NOSPACE"] ? Self.moreSpace : "etcdctl alarm list")
         }
     }
@@ -226,13 +226,13 @@ package final class EtcdCluster: Cluster {
         var error = error
         guard error.code == .configuration else { return error }
         error.advice =
-            "--ca, --cert and --key of groups share and groups join name PEM files, the last two such that belong together"
+            "check that --ca, --cert and --key name PEM files, and that --cert matches --key"
         error.isClusterUnusable = true
         return error
     }
 
     private static var malformed: CredentialError {
-        CredentialError(.malformedReply, "the cluster's answer is none of etcd 3.4 or newer")
+        CredentialError(.malformedReply, "the cluster's response is not from etcd 3.4 or newer")
     }
 
     private func unanswered(_ failures: [String], _ details: [String]) -> CredentialError {
@@ -253,14 +253,17 @@ package final class EtcdCluster: Cluster {
         switch status {
         case 7:
             CredentialError(
-                .storeUnavailable, "\(name) lets this host's certificate do nothing with the group (\(text))",
+                .storeUnavailable, "\(name) denies this host's certificate access to the group (\(text))",
                 hint:
-                    "an administrator of the cluster gives its user the role of the group, by what this prints: \(setup())"
+                    "have a cluster administrator grant the group's role with the commands that this prints: "
+                        + "\(setup())"
             )
         case 16:
             CredentialError(
-                .storeUnavailable, "\(name) does not know who calls (\(text))",
-                hint: "the common name of the certificate must be a user of etcd, by what this prints: \(setup())")
+                .storeUnavailable, "\(name) cannot authenticate this host (\(text))",
+                hint:
+                    "create an etcd user for the certificate's common name with the commands that this prints: "
+                        + "\(setup())")
         // The same status says that a node has too much to do just now.
         case 8 where text.contains("space exceeded"):
             CredentialError(
@@ -268,9 +271,9 @@ package final class EtcdCluster: Cluster {
                 hint: Self.moreSpace)
         // Out of range: what was asked for has been compacted.
         case 11:
-            CredentialError(.unsupported, "\(name) does not remember that any more (\(text))")
+            CredentialError(.unsupported, "\(name) no longer has the requested revision (\(text))")
         case 12:
-            CredentialError(.malformedReply, "\(name) is no etcd 3.4 or newer (\(text))")
+            CredentialError(.malformedReply, "\(name) is not etcd 3.4 or newer (\(text))")
         default: CredentialError(.temporary, "\(name): \(text)")
         }
     }

@@ -52,8 +52,8 @@ package struct AccountLockFiles: AccountLocks {
         let held = max(0, clock.now.epochSeconds - holder.since)
         return CredentialError(
             .lockTimeout,
-            "process \(holder.processID)\(holder.isStopped ? ", which is stopped," : "") has held the lock of account "
-                + "\(name) for \(held) s; it was waited for \(seconds) s",
+            "process \(holder.processID)\(holder.isStopped ? ", which is stopped," : "") has held the lock of "
+                + "account \(name) for \(held) s; credmgr waited for \(seconds) s",
             hint: holder.isStopped ? "kill -CONT \(holder.processID)" : "credmgr doctor")
     }
 

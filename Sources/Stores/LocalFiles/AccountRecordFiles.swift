@@ -220,7 +220,7 @@ package struct AccountRecordFiles: AccountRecordStore {
                 let path = UntrustedText.shown(folder.path(of: Self.formatName), limit: 4_096)
                 throw CredentialError(
                     .storeDamaged,
-                    "the file \(path) is missing, which says how the accounts of group \(group) are kept",
+                    "the file \(path) with the storage layout of group \(group) is missing",
                     hint: "(umask 077; echo \(Self.layout) > \(ShellQuoting.word(path)))")
             }
             let path = UntrustedText.shown(folder.path(of: Self.olderName), limit: 4_096)
@@ -232,7 +232,7 @@ package struct AccountRecordFiles: AccountRecordStore {
         let word = String(decoding: text.prefix { $0 != 0x0A }, as: UTF8.self)
         guard let number = Int(word), number > 0 else {
             throw CredentialError(
-                .storeDamaged, "the file \(path) is damaged: it holds no number",
+                .storeDamaged, "the file \(path) is damaged: it must contain a number",
                 hint: "(umask 077; echo \(Self.layout) > \(ShellQuoting.word(path)))")
         }
         guard number <= Self.layout else {
@@ -379,7 +379,7 @@ package struct AccountRecordFiles: AccountRecordStore {
             accounts.removeStaleTemporaries()
         }
         guard let index = AccountIndex(now.file) else {
-            throw CredentialError(.internalFault, "an index that was just made cannot be read")
+            throw CredentialError(.internalFault, "cannot read an index that was just created")
         }
         return index
     }

@@ -49,7 +49,7 @@ final class MachineKey: Sendable {
         guard key.count == SHA256.size else {
             let path = UntrustedText.shown(folder.path(of: name), limit: 4_096)
             throw CredentialError(
-                .inputOutput, "the key file \(path) holds \(key.count) bytes instead of \(SHA256.size)",
+                .inputOutput, "the key file \(path) has \(key.count) bytes instead of \(SHA256.size)",
                 hint: "rm \(ShellQuoting.word(path))")
         }
         return key

@@ -62,7 +62,7 @@ package final class UsedTokenFiles: UsedRefreshTokens {
         }
         if let reason = FileSystem.refusal(at: place) {
             throw CredentialError(
-                .inputOutput, "nothing can be written to \(UntrustedText.shown(place, limit: 4_096)): \(reason)",
+                .inputOutput, "cannot write to \(UntrustedText.shown(place, limit: 4_096)): \(reason)",
                 hint: "df -h '\(place)'")
         }
         try PrivateDirectory.checkCanBeMade("\(place)/line")

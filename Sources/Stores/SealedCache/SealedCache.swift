@@ -38,8 +38,8 @@ package struct SealedCache: AccessTokenCache {
     private func made() throws(CredentialError) -> UnlockedCache {
         guard let folder = RuntimeDirectory.make(runtime: runtime) else {
             throw CredentialError(
-                .unsupported, "there is no runtime folder that is the user's own",
-                hint: "set XDG_RUNTIME_DIR to a folder that only you can write")
+                .unsupported, "there is no runtime directory of the user",
+                hint: "set XDG_RUNTIME_DIR to a directory that only you can write")
         }
         let keys = try SplitCacheKey.make(in: folder)
         return UnlockedCache(folder, keys, clock)

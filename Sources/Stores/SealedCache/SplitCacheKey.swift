@@ -29,7 +29,10 @@ struct SplitCacheKey {
     static func make(in runtime: borrowing RuntimeDirectory) throws(CredentialError) -> SplitCacheKey {
         if let keys = find(in: runtime) { return keys }
         let lock = try FileLock.take(lockName, in: runtime.folder, seconds: lockSeconds)
-        guard let lock else { throw CredentialError(.unsupported, "\(runtime.folder.path) is in use for too long") }
+        guard let lock else {
+            throw CredentialError(
+                .unsupported, "timed out waiting for \(runtime.folder.path), which is in use")
+        }
         defer { lock.release() }
         let kernel = try kernelHalf()
         if let keys = joined(kernel, runtime) { return keys }
@@ -40,8 +43,8 @@ struct SplitCacheKey {
             let keys = joined(kernel, runtime)
         else {
             throw CredentialError(
-                .unsupported, "nothing can be written in \(runtime.folder.path)",
-                hint: "look whether its file system is full: df '\(runtime.folder.path)'")
+                .unsupported, "cannot write in \(runtime.folder.path)",
+                hint: "check whether the file system is full: df '\(runtime.folder.path)'")
         }
         return keys
     }
@@ -60,15 +63,15 @@ struct SplitCacheKey {
         } catch {
             throw switch error {
             case .missing:
-                CredentialError(.unsupported, "the kernel does not keep the key that it was given")
+                CredentialError(.unsupported, "the kernel did not store the key")
             case .quotaIsUsedUp:
                 CredentialError(
-                    .unsupported, "the kernel's quota of keys is used up",
-                    hint: "see /proc/key-users; /proc/sys/kernel/keys/maxkeys and maxbytes are the limits")
+                    .unsupported, "the kernel's key quota is exceeded",
+                    hint: "compare /proc/key-users with the limits in /proc/sys/kernel/keys/maxkeys and maxbytes")
             case .refused(let number):
                 CredentialError(
-                    .unsupported, "the kernel keeps no keys here (error \(number))",
-                    hint: "usual in containers, whose filters of system calls leave keyctl out")
+                    .unsupported, "the kernel cannot store keys here (error \(number))",
+                    hint: "allow keyctl in the container's system call filter")
             }
         }
     }

@@ -67,8 +67,8 @@ package final class UnlockedCache: AccessTokenCache {
         guard read(.trial) == entry else {
             let path = folder.folder.path
             throw CredentialError(
-                .unsupported, "an entry of \(Self.usualSize) bytes is not kept in \(path)",
-                hint: "look whether its file system is full: df '\(path)'")
+                .unsupported, "cannot store an entry of \(Self.usualSize) bytes in \(path)",
+                hint: "check whether the file system is full: df '\(path)'")
         }
     }
 

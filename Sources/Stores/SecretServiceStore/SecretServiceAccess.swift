@@ -91,7 +91,7 @@ final class SecretServiceAccess: Sendable {
     /// some keyrings have questions that answer themselves.
     func ask(_ question: String, _ time: inout TimeBudget) throws(CredentialError) {
         let limit = canPrompt ? Deadline(milliseconds: Int32(clamping: promptSeconds * 1_000)) : time.deadline
-        let notice = waiting.begin { "the keyring, which asks for its password in a window of its own" }
+        let notice = waiting.begin { "the keyring's password prompt in its own window" }
         defer { notice.end() }
         let outcome = try run(until: limit, isRepeatable: false) { session, deadline throws(SecretServiceError) in
             .done(try session.ask(question, until: deadline))
@@ -102,8 +102,8 @@ final class SecretServiceAccess: Sendable {
         case .done(.dismissed): throw CredentialError(.cancelled, "the keyring's prompt was dismissed")
         case .done(.expired) where canPrompt:
             throw CredentialError(
-                .storeLocked, "the keyring's question was not answered within \(promptSeconds) s",
-                hint: "answer it in the keyring's own window, and try again")
+                .storeLocked, "the keyring's prompt timed out after \(promptSeconds) s",
+                hint: "respond in the keyring's window, then try again")
         case .done(.expired), .locked: throw SecretServiceError.locked
         case .failed(let error): throw error
         }
@@ -193,7 +193,7 @@ final class SecretServiceAccess: Sendable {
             guard let result = begun.result(until: deadline) else {
                 // It has a deadline of its own, which it has missed.
                 state.withLock { $0 = .abandoned }
-                throw SecretServiceError(.timedOut, "no key was agreed on")
+                throw SecretServiceError(.timedOut, "the key agreement with the keyring timed out")
             }
             session = try result.get()
         } else {

@@ -74,7 +74,7 @@ struct SecretServiceError: Error {
             ).withoutBus
         case .noBus:
             return CredentialError(
-                .storeUnavailable, "the session bus does not answer, and so no Secret Service",
+                .storeUnavailable, "the Secret Service is unreachable: the session bus does not respond",
                 hint: Self.otherStore,
                 details: details
             ).withoutBus
@@ -85,7 +85,7 @@ struct SecretServiceError: Error {
                 details: details)
         case .disconnected:
             return CredentialError(
-                .storeUnavailable, "the Secret Service went away while it was asked", hint: "try again",
+                .storeUnavailable, "the Secret Service disconnected during the request", hint: "try again",
                 details: details)
         case .timedOut: return Self.silent
         case .locked: return Self.locked
@@ -98,7 +98,7 @@ struct SecretServiceError: Error {
                 details: details)
         case .damaged:
             return CredentialError(
-                .storeDamaged, "the keyring's item holds no usable secret", hint: "sign in again",
+                .storeDamaged, "the keyring's item has no usable secret", hint: "sign in again",
                 details: details)
         case .other:
             return CredentialError(
@@ -110,11 +110,11 @@ struct SecretServiceError: Error {
     /// The store is there but locked, and nobody can be asked here.
     static let locked = CredentialError(
         .storeLocked, "the keyring of the Secret Service is locked",
-        hint: "in the desktop session, where the keyring can ask for its password: credmgr store unlock")
+        hint: "in a desktop session, run: credmgr store unlock")
 
     /// The service did not answer before the deadline.
     static let silent = CredentialError(
-        .storeUnavailable, "the Secret Service does not answer", hint: "restart the keyring")
+        .storeUnavailable, "the Secret Service does not respond", hint: "restart the keyring")
 
     /// No keyring is the default one.
     static let noDefaultCollection = CredentialError(
@@ -123,7 +123,7 @@ struct SecretServiceError: Error {
 
     /// There is no bus to look on.
     static let noBusAddress = CredentialError(
-        .storeUnavailable, "there is no session bus, and so no Secret Service",
+        .storeUnavailable, "the Secret Service is unreachable: there is no session bus",
         hint: "run this in a desktop session, or sign in with --duplicate --store file")
 
     private static var otherStore: LocalizedMessage { "sign in with --duplicate --store file" }

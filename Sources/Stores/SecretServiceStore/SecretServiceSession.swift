@@ -192,7 +192,7 @@ final class SecretServiceSession: Sendable {
             reply: "(v)",
             until: deadline)
         guard let value = reply.children.first?.unwrapped(as: type) else {
-            throw SecretServiceError(.other, "\(name) is not of the type that the specification says")
+            throw SecretServiceError(.other, "\(name) does not have the type that the specification requires")
         }
         return value
     }

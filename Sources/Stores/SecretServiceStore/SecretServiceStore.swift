@@ -110,8 +110,9 @@ package final class SecretServiceStore: SecretStore {
         }
         guard isStored else {
             throw CredentialError(
-                .storeUnavailable, "the Secret Service said it stored the secret, but does not give it back",
-                hint: "look into the keyring with its own program, or sign in with --duplicate --store file")
+                .storeUnavailable,
+                "the Secret Service reported that it stored the secret, but does not return the secret",
+                hint: "check the keyring in its own program, or sign in with --duplicate --store file")
         }
     }
 
@@ -155,7 +156,7 @@ package final class SecretServiceStore: SecretStore {
             }
         }
         throw CredentialError(
-            .storeUnavailable, "the Secret Service said it deleted the secret, but still has it",
+            .storeUnavailable, "the Secret Service reported that it deleted the secret, but still has the secret",
             hint: "delete it with the keyring's own program")
     }
 
@@ -308,7 +309,7 @@ package final class SecretServiceStore: SecretStore {
             let modified = try session.modified(path, until: deadline)
             if modified >= newest.modified { newest = (path, modified) }
         }
-        warn("the keyring has \(items.count) items for one account; the one changed last is used")
+        warn("the keyring has \(items.count) items for one account; used the item that changed last")
         return newest.path
     }
 
@@ -340,7 +341,7 @@ extension SecretServiceStore {
     package func protection(of group: KeychainGroup) throws(CredentialError) -> ProtectionSummary? {
         ProtectionSummary(
             summary: "kept by the desktop's keyring, encrypted with the password that unlocks it",
-            protectsAgainst: "whoever gets the disk or a backup, and other users of this machine",
-            doesNotProtectAgainst: "programs that run as you while the keyring is unlocked, nor the administrator")
+            protectsAgainst: "anyone with the disk or a backup, and other users of this machine",
+            doesNotProtectAgainst: "programs that run as you while the keyring is unlocked, or the administrator")
     }
 }

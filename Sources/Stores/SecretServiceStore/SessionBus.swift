@@ -33,7 +33,7 @@ package enum SessionBus {
         let other = address(environment: rest).flatMap { named.hasPrefix($0) ? nil : $0 }
         return CredentialError(
             .storeUnavailable,
-            "DBUS_SESSION_BUS_ADDRESS names a session bus that does not answer, and so there is no Secret Service",
+            "the Secret Service is unreachable: the session bus in DBUS_SESSION_BUS_ADDRESS does not respond",
             hint: other.map { "your session bus is at \(UntrustedText.shown($0)): unset DBUS_SESSION_BUS_ADDRESS" }
                 ?? "if its session has ended, unset DBUS_SESSION_BUS_ADDRESS; or sign in with --duplicate --store file"
         )

@@ -40,7 +40,7 @@ struct DemoHosts {
         try first.run(
             ["groups", "share", Self.group] + cluster(nodes, "alpha"), patience: Self.patience)
 
-        try first.title("The others ask to be let in, and alpha admits them by what they show")
+        try first.title("The other hosts ask to join, and alpha approves their fingerprints")
         for (name, host) in zip(names, hosts).dropFirst() {
             let shown = try host.run(["groups", "join", Self.group] + cluster(nodes, name)).output
             let line = shown.split(separator: "\n").first { $0.hasPrefix("fingerprint: ") }
@@ -60,7 +60,7 @@ struct DemoHosts {
         }
         try tell(first)
 
-        try first.title("A host signs out, which counts for all")
+        try first.title("A host signs out, which applies to all hosts")
         try first.run(["groups", "hosts", Self.group])
         try hosts[count - 1].run(["logout", "--all", "--yes"])
         try first.run(["accounts"])

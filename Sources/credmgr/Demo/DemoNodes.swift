@@ -62,7 +62,8 @@ struct DemoNodes {
             guard case .ended(.exited(0)) = outcome.ending else {
                 throw CredentialError(
                     .internalFault,
-                    "openssl makes no certificate: \(UntrustedText.shown(String(decoding: outcome.errorOutput, as: UTF8.self)))"
+                    "openssl cannot create a certificate: "
+                        + "\(UntrustedText.shown(String(decoding: outcome.errorOutput, as: UTF8.self)))"
                 )
             }
         }

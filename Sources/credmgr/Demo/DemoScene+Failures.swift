@@ -3,12 +3,12 @@ import DemoProvider
 
 /// The failures, and the way in which the apps handled them.
 extension DemoScene {
-    static let nobody = DemoScene(title: "Nobody has signed in: the app crashed here, a script can tell") {
+    static let nobody = DemoScene(title: "No user has signed in: the app crashed, a script gets an exit code") {
         (stage, _) throws(CredentialError) in
         try stage.request("GET", "/api/tasks", expecting: 3)
     }
 
-    static let refusals = DemoScene(title: "The API fails: the app took any answer for its list") {
+    static let refusals = DemoScene(title: "The API fails: the app took any response for its list") {
         (stage, provider) throws(CredentialError) in
         try stage.request("GET", "/tasks/somebody-else", expecting: 8)
         provider.change { $0.apiStatus = 503 }
@@ -18,7 +18,7 @@ extension DemoScene {
         try stage.request("GET", "https://api.example.com/tasks", expecting: 7)
     }
 
-    static let noList = DemoScene(title: "The API answers with something that is no list: it is passed on as it is")
+    static let noList = DemoScene(title: "The API returns no list: credmgr passes the response on unchanged")
     {
         (stage, provider) throws(CredentialError) in
         provider.change { $0.apiReply = "{\"message\":\"come back tomorrow\"}" }
@@ -33,7 +33,7 @@ extension DemoScene {
     }
 
     static let twice = DemoScene(
-        title: "The browser's answer comes twice: the app was told as often, here it counts once"
+        title: "The browser's response comes twice: the app used both, credmgr uses one"
     ) {
         (stage, provider) throws(CredentialError) in
         let codes = { provider.counters.grants["authorization_code"] ?? 0 }
@@ -44,7 +44,7 @@ extension DemoScene {
         try stage.say("(codes that the provider has seen: \(codes() - before))")
     }
 
-    static let silentRefresh = DemoScene(title: "The token ends: it is refreshed silently, once") {
+    static let silentRefresh = DemoScene(title: "The token expires: credmgr refreshes it once, without a prompt") {
         (stage, provider) throws(CredentialError) in
         let before = provider.counters.refreshes
         provider.expireTokens()
@@ -53,7 +53,7 @@ extension DemoScene {
     }
 
     static let lostGrant = DemoScene(
-        title: "The provider takes its grants back: Carol has to sign in again, and a script can tell"
+        title: "The provider revokes its grants: Carol must sign in again, and a script gets an exit code"
     ) { (stage, provider) throws(CredentialError) in
         provider.expireTokens()
         provider.revokeRefreshTokens()

@@ -6,7 +6,7 @@ extension DemoScene {
     private static let carol = DemoSettings.carol
     private static let bob = DemoUser.standard[1]
 
-    static let signUp = DemoScene(title: "Carol signs up; nobody knew her before, and her list is empty") {
+    static let signUp = DemoScene(title: "Carol signs up as a new user, and her list is empty") {
         (stage, _) throws(CredentialError) in
         let policy = ["--policy", "b2c_1_sign_up"]
         try stage.signIn(carol, more: policy, name: carol.name)
@@ -35,7 +35,7 @@ extension DemoScene {
     }
 
     static let chooseAccount = DemoScene(
-        title: "Carol comes back beside him: Bob stays the default, and from now on switching takes no sign-in"
+        title: "Carol signs in again: Bob stays the default, and switching now needs no sign-in"
     ) { (stage, _) throws(CredentialError) in
         try stage.signIn(carol)
         try stage.run(["which", "--type", DemoSettings.typeName])

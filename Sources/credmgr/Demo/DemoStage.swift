@@ -71,7 +71,7 @@ struct DemoStage {
         }
         guard ending.exitStatus == status else {
             throw CredentialError(
-                .internalFault, "the step ended with \(ending.exitStatus) where \(status) was expected")
+                .internalFault, "the step ended with \(ending.exitStatus), but \(status) was expected")
         }
         return Outcome(output: output, errors: errors)
     }

@@ -40,11 +40,12 @@ struct LinuxDataDirectoryInspector: DataDirectoryInspector {
             guard let facts = FileStatus.of(fault.path) else { return }
             guard isStale(fault.path, facts) else {
                 throw CredentialError(
-                    .temporary, "\(UntrustedText.shown(fault.path, limit: 4_096)) is needed by now, and stays")
+                    .temporary,
+                    "\(UntrustedText.shown(fault.path, limit: 4_096)) is in use now and was not removed")
             }
             try FileStatus.remove(fault.path)
         case .foreign, .anothers, .replaceable, .setAside, .unwritable, .nearlyFull, .immutable:
-            throw CredentialError(.unsupported, "\(UntrustedText.shown(fault.path)) is for you to look at")
+            throw CredentialError(.unsupported, "cannot fix \(UntrustedText.shown(fault.path)) automatically")
         }
     }
 

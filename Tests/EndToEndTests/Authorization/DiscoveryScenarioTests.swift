@@ -68,7 +68,7 @@ import Testing
         let silent = try AuthorizationScenario("pkce-not-told"),
             plain = try AuthorizationScenario("pkce-plain-only")
         let url = try home.run(["login", "--resource", silent.api, "--print-url"])
-        #expect(url.standardError.contains("does not say that it knows PKCE (S256)"))
+        #expect(url.standardError.contains("does not announce PKCE (S256)"))
         #expect(try silent.redirect(from: url.line).contains("code="))
         let refused = try home.run(["login", "--resource", plain.api, "--print-url"], exits: 2)
         #expect(refused.standardError.contains("PKCE with S256"))
@@ -80,7 +80,7 @@ import Testing
     @Test func `an address that tells nothing is no sign-in`() throws {
         let scenario = try AuthorizationScenario("nothing-told")
         let refused = try home.run(["login", "--resource", scenario.api], exits: 2)
-        #expect(refused.standardError.contains("does not say how tokens for it are had"))
+        #expect(refused.standardError.contains("does not report how to get a token"))
         #expect(refused.standardError.contains("hint: define the type by hand"))
     }
 

@@ -99,7 +99,7 @@ import Testing
         try scenario.move()
         let moved = await failure { _ = try await store.send(call(scenario), as: account) }
         #expect(moved?.code == .signInRequired)
-        #expect(moved?.message.contains("takes tokens of another authorization server now") == true)
+        #expect(moved?.message.contains("now accepts tokens of another authorization server") == true)
         #expect(moved?.hint == "signIn(toType: \"\(name)\")")
         // No refresh helps, so none was sent.
         #expect(try scenario.requests(to: "/token").count == 1)

@@ -46,7 +46,9 @@ import Testing
         #expect(try scenario.requests(to: "/authorize").last?.query["scope"] == "mcp:basic mcp:write")
     }
 
-    @Test(arguments: [("scope-retry-limit", "which the token has"), ("scope-never-granted", "and not granted")])
+    @Test(arguments: [
+        ("scope-retry-limit", "which the token already has"), ("scope-never-granted", "did not grant the scope"),
+    ])
     func `a scope that does not help is asked for once`(rule: String, words: String) throws {
         let scenario = try AuthorizationScenario(rule)
         try scenario.signIn(at: home)

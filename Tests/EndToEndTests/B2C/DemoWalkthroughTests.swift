@@ -50,7 +50,7 @@ import Testing
         let imported = try transcript.next("The app's settings.plist becomes an account type")
         #expect(course(imported) == ["types", "types"])
         // accounts[0] of an empty list crashed.
-        let nobody = try transcript.next("Nobody has signed in")
+        let nobody = try transcript.next("No user has signed in")
         #expect(course(nobody) == ["request", "exit 3"])
         #expect(nobody.contains("credmgr: hint: credmgr login --type B2C_Acccount"))
 
@@ -60,7 +60,7 @@ import Testing
             added == ["begin", "complete", "accounts", "request", "request", "request", "list 2", "token"])
         let second = course(try transcript.next("As in the app: Carol signs out, Bob signs in"))
         #expect(second == ["logout", "begin", "complete", "request", "list 0", "request"])
-        let both = course(try transcript.next("Carol comes back beside him"))
+        let both = course(try transcript.next("Carol signs in again"))
         #expect(
             both == ["begin", "complete", "which", "request", "list 1", "use", "request", "list 2"])
         #expect(course(try transcript.next("Carol deletes a task")) == ["request", "request", "list 1"])
@@ -72,20 +72,20 @@ import Testing
         #expect(
             refused.contains { $0.contains("answered 403") } && refused.contains { $0.contains("answered 503") })
         // The keys of an object passed for tasks.
-        let noList = try transcript.next("The API answers with something that is no list")
+        let noList = try transcript.next("The API returns no list")
         #expect(course(noList) == ["request", "no list"])
         let cancelled = try transcript.next("Carol begins a sign-in and cancels it")
         #expect(course(cancelled) == ["begin", "complete", "exit 7", "request", "list 1"])
         #expect(cancelled.contains { $0.contains("AADB2C90091") })
         // Observers were registered at each view, and told as often.
-        let twice = try transcript.next("The browser's answer comes twice")
+        let twice = try transcript.next("The browser's response comes twice")
         #expect(course(twice) == ["begin", "complete", "complete", "exit 7"])
         #expect(twice.last == "(codes that the provider has seen: 1)")
 
-        let refreshed = try transcript.next("The token ends: it is refreshed silently")
+        let refreshed = try transcript.next("The token expires: credmgr refreshes it once")
         #expect(course(refreshed) == ["request", "list 1"])
         #expect(refreshed.last == "(refreshes that the provider has seen: 1)")
-        let lost = try transcript.next("The provider takes its grants back")
+        let lost = try transcript.next("The provider revokes its grants")
         #expect(course(lost) == ["request", "exit 4", "accounts", "begin", "complete", "request", "list 1"])
         #expect(lost.contains { $0.contains("needs-login") })
         #expect(lost.contains { $0.hasPrefix("credmgr: hint: credmgr login --account ") })

@@ -43,7 +43,7 @@ import Testing
         let home = try Home(), tenant = try DemoTenant()
         try tenant.definePolicies(at: home)
         let outcome = try home.run(["login", "--type", "Tasks"] + words, exits: 2)
-        #expect(outcome.standardError.contains("the \(name) flow does not exist at Azure AD B2C"))
+        #expect(outcome.standardError.contains("Azure AD B2C does not support the \(name) flow"))
         #expect(tenant.provider.counters == DemoCounters())
     }
 

@@ -86,7 +86,7 @@ import Testing
         let (home, tenant) = try world()
         let outcome = try home.run(["request"] + words, exits: 8)
         #expect(outcome.standardOutput.contains(text))
-        #expect(outcome.standardError.contains("answered \(status)"))
+        #expect(outcome.standardError.contains("returned \(status)"))
         #expect(tenant.provider.counters.refreshes == 0)
     }
 
@@ -132,7 +132,7 @@ import Testing
         // The API takes no multipart form and says so; the token was refreshed on the way.
         let outcome = try home.run(
             ["request", "POST", "/api/tasks", "--form", "Text=x", "--file", "note=@" + file], exits: 8)
-        #expect(outcome.standardError.contains("answered 415"))
+        #expect(outcome.standardError.contains("returned 415"))
         #expect(tenant.provider.counters.refreshes == 1)
         try home.run(["request", "POST", "/api/tasks", "--file", "note=@" + home.path + "/none"], exits: 1)
     }

@@ -99,7 +99,7 @@ final class ProgramScene: Sendable {
             ["setup"] + words + ["--type", DemoTenant.typeName], environment: environment,
             sourceLocation: sourceLocation)
         #expect(
-            done.standardError.contains("was let in with it"), Comment(rawValue: done.standardError),
+            done.standardError.contains("the server accepted"), Comment(rawValue: done.standardError),
             sourceLocation: sourceLocation)
     }
 }

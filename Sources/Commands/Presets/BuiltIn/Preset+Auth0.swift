@@ -9,8 +9,8 @@ extension Preset {
             "domain": {"summary": "the tenant's domain", "example": "example.eu.auth0.com", "form": "host"}
           },
           "notes": [
-            "register the redirect URI http://127.0.0.1:8400/callback, and tick the Refresh Token grant",
-            "an API gets tokens of its own only with \"audience\" in the definition; allow offline access for it"
+            "register the redirect URI http://127.0.0.1:8400/callback, and enable the Refresh Token grant",
+            "an API gets its own tokens only with \"audience\" in the definition; allow offline access for the API"
           ],
           "definition": {
             "adapter": "oauth2",

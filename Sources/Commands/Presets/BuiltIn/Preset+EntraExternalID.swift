@@ -7,14 +7,14 @@ extension Preset {
           "documentation": "https://learn.microsoft.com/entra/external-id/customers/",
           "placeholders": {
             "tenant": {
-              "summary": "the external tenant's id, which is in its issuer",
+              "summary": "the external tenant's ID, which is in its issuer",
               "example": "7d3c1e0a-52b4-4f0e-9a61-0c2f4e8b1d77",
               "form": "guid"
             }
           },
           "notes": [
             "register http://localhost under 'Mobile and desktop applications'; the port does not matter",
-            "link the application to a user flow, or nobody can sign in"
+            "link the application to a user flow; otherwise users cannot sign in"
           ],
           "definition": {
             "adapter": "oauth2",

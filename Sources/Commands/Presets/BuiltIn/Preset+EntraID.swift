@@ -7,7 +7,7 @@ extension Preset {
           "documentation": "https://learn.microsoft.com/entra/identity-platform/v2-oauth2-auth-code-flow",
           "placeholders": {
             "tenant": {
-              "summary": "the tenant's id, which is its issuer's; a domain name or 'common' is not",
+              "summary": "the tenant's ID from its issuer, not a domain name or 'common'",
               "example": "7d3c1e0a-52b4-4f0e-9a61-0c2f4e8b1d77",
               "form": "guid"
             }
@@ -15,7 +15,7 @@ extension Preset {
           "notes": [
             "register http://localhost under 'Mobile and desktop applications'; the port does not matter",
             "the device flow needs 'Allow public client flows'",
-            "one access token serves one API: ask for the scopes of another one with token --scope"
+            "one access token serves one API: request the scopes of another API with token --scope"
           ],
           "definition": {
             "adapter": "oauth2",

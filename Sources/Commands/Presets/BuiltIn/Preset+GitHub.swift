@@ -17,7 +17,7 @@ extension Preset {
           },
           "notes": [
             "enable the device flow in the settings of the OAuth app",
-            "the tokens of an OAuth app do not expire and are not refreshed; GitHub Apps with expiring tokens are",
+            "OAuth app tokens do not expire and are not refreshed; expiring tokens of GitHub Apps are refreshed",
             "--flow code needs the client secret, and \"token_endpoint_auth_method\": \"client_secret_post\""
           ],
           "definition": {

@@ -3,13 +3,13 @@ extension Preset {
     static let gitlab = #"""
         {
           "title": "GitLab",
-          "summary": "an application of gitlab.com or of a GitLab of your own",
+          "summary": "an application of gitlab.com or of your own GitLab server",
           "documentation": "https://docs.gitlab.com/api/oauth2/",
           "placeholders": {
             "host": {"summary": "the server", "default": "gitlab.com", "example": "gitlab.example.com", "form": "host"}
           },
           "notes": [
-            "register the redirect URI http://127.0.0.1, untick Confidential, and tick the scopes",
+            "register the redirect URI http://127.0.0.1, clear Confidential, and select the scopes",
             "the device flow needs GitLab 17.1 or later"
           ],
           "definition": {

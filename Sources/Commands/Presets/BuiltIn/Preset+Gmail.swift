@@ -6,9 +6,9 @@ extension Preset {
           "summary": "mail programs with a Google account",
           "documentation": "https://developers.google.com/workspace/gmail/imap/xoauth2-protocol",
           "notes": [
-            "an OAuth client of the type Desktop app in Google Cloud; give its secret with --client-secret-file",
-            "while the consent screen is in testing, sign-ins end after seven days",
-            "mail programs take 'credmgr token', or 'credmgr token --format xoauth2'; see docs/mail.md"
+            "an OAuth client of the type Desktop app in Google Cloud; pass its secret with --client-secret-file",
+            "while the consent screen is in testing, refresh tokens expire after seven days",
+            "mail programs run 'credmgr token', or 'credmgr token --format xoauth2'; see docs/mail.md"
           ],
           "needs_client_secret": true,
           "definition": {

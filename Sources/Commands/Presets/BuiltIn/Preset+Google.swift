@@ -6,9 +6,9 @@ extension Preset {
           "summary": "an OAuth client of the type Desktop app in Google Cloud",
           "documentation": "https://developers.google.com/identity/protocols/oauth2/native-app",
           "notes": [
-            "Google wants the client secret of desktop apps too: give --client-secret-file",
-            "while the consent screen is in testing, sign-ins end after seven days",
-            "the device flow needs a client of the type TVs and limited-input devices, and has few scopes"
+            "Google requires the client secret of desktop apps too: use --client-secret-file",
+            "while the consent screen is in testing, refresh tokens expire after seven days",
+            "the device flow needs a client of the type TVs and limited-input devices, and supports few scopes"
           ],
           "needs_client_secret": true,
           "definition": {

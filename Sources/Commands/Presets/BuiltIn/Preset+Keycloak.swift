@@ -14,9 +14,9 @@ extension Preset {
             "realm": {"summary": "the realm", "example": "staff"}
           },
           "notes": [
-            "make a client with Client authentication off and Standard flow on, and register http://127.0.0.1/*",
+            "create a client with Client authentication off and Standard flow on, and register http://127.0.0.1/*",
             "the device flow is enabled for each client: OAuth 2.0 Device Authorization Grant",
-            "a sign-in ends with the browser's session unless offline_access is in the scope"
+            "a grant ends with the browser's session unless offline_access is in the scope"
           ],
           "definition": {
             "adapter": "oauth2",

@@ -7,11 +7,11 @@ extension Preset {
           "documentation": "https://developer.okta.com/docs/guides/implement-grant-type/authcodepkce/main/",
           "placeholders": {
             "domain": {"summary": "the organization's domain", "example": "example.okta.com", "form": "host"},
-            "server": {"summary": "the authorization server's id", "default": "default"}
+            "server": {"summary": "the authorization server's ID", "default": "default"}
           },
           "notes": [
-            "register the redirect URI http://127.0.0.1:8400/callback to the letter: Okta compares the port",
-            "enable the Refresh Token grant; without it nothing can be refreshed",
+            "register exactly the redirect URI http://127.0.0.1:8400/callback: Okta compares the port",
+            "enable the Refresh Token grant; credmgr requires it to refresh tokens",
             "for the organization's own authorization server: --issuer https://DOMAIN"
           ],
           "definition": {

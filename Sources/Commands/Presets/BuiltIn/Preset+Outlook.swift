@@ -7,7 +7,7 @@ extension Preset {
           "documentation": "https://learn.microsoft.com/en-us/exchange/client-developer/legacy-protocols/how-to-authenticate-an-imap-pop-smtp-application-by-using-oauth",
           "placeholders": {
             "tenant": {
-              "summary": "the tenant's id; for Outlook.com 9188040d-6c67-4c5b-b112-36a304b66dad",
+              "summary": "the tenant's ID; for Outlook.com 9188040d-6c67-4c5b-b112-36a304b66dad",
               "example": "7d3c1e0a-52b4-4f0e-9a61-0c2f4e8b1d77",
               "form": "guid"
             }
@@ -15,7 +15,7 @@ extension Preset {
           "notes": [
             "register a mobile and desktop application with the redirect URI http://localhost",
             "the administrator may have to allow SMTP AUTH and IMAP for the mailbox",
-            "mail programs take 'credmgr token', or 'credmgr token --format xoauth2'; see docs/mail.md"
+            "mail programs run 'credmgr token', or 'credmgr token --format xoauth2'; see docs/mail.md"
           ],
           "definition": {
             "adapter": "oauth2",

@@ -60,7 +60,7 @@ import CredentialCore
             unsafe glib.secret_value_new(
                 bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count, "application/octet-stream")
         }
-        guard let value = unsafe value else { throw SecretServiceError(.other, "libsecret takes no such secret") }
+        guard let value = unsafe value else { throw SecretServiceError(.other, "libsecret refused the secret") }
         defer { unsafe glib.secret_value_unref(UnsafeMutableRawPointer(value)) }
         guard let encoded = unsafe glib.secret_service_encode_dbus_secret(service, value),
             let owned = unsafe glib.g_variant_ref_sink(encoded)

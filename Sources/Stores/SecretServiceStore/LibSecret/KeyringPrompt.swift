@@ -50,7 +50,7 @@ extension SecretServiceConnection {
             _ = unsafe glib.g_main_context_iteration(context, 1)
             let isClosed = unsafe glib.g_dbus_connection_is_closed(connection) != 0
             if answer.serviceVanished || isClosed {
-                throw SecretServiceError(.disconnected, "the keyring went away while it asked")
+                throw SecretServiceError(.disconnected, "the keyring disconnected during its prompt")
             }
         }
         if let outcome = answer.outcome { return outcome }

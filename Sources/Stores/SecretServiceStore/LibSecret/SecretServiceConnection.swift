@@ -79,7 +79,7 @@ struct MethodCall: Sendable {
     /// The session, as soon as a key is agreed on.
     func session(until deadline: Deadline) throws(SecretServiceError) -> EncryptedSession {
         guard let result = agreement.result(until: deadline) else {
-            throw SecretServiceError(.timedOut, "no key was agreed on")
+            throw SecretServiceError(.timedOut, "the key agreement with the keyring timed out")
         }
         return try result.get()
     }
