@@ -26,7 +26,8 @@ package struct ExecCredential {
             }
             guard let version = Version(rawValue: written) else {
                 throw CredentialError(
-                    .unsupported, "KUBERNETES_EXEC_INFO requests the unsupported version "
+                    .unsupported,
+                    "KUBERNETES_EXEC_INFO requests the unsupported version "
                         + "'\(UntrustedText.shown(written, limit: 60))'",
                     hint:
                         "set apiVersion to \(Version.stable.rawValue) or \(Version.beta.rawValue) in the kubeconfig"

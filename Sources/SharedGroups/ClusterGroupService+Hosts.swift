@@ -387,7 +387,7 @@ extension ClusterGroupService: GroupMembershipService {
                     + "result is unknown",
                 hint:
                     "if the host no longer runs the refresh: "
-                        + "credmgr token --account \(id) --group \(group) --take-over"))
+                    + "credmgr token --account \(id) --group \(group) --take-over"))
     }
 
     private func host(_ host: GroupHost) throws(CredentialError) -> GroupMember {

@@ -286,7 +286,7 @@ package struct GroupMembership: Sendable {
             .storeDamaged, text,
             hint:
                 "have a cluster administrator restore the record from a backup, or give up the group here: "
-                    + "credmgr groups leave \(group) --forget")
+                + "credmgr groups leave \(group) --forget")
     }
 
     /// The data key of an epoch as the cluster has it for a host.

@@ -268,6 +268,7 @@ import Testing
             "types", "add", "Third", "--issuer", "https://down.example", "--client-id", "app", "--scope", "openid",
             "--token-endpoint", "https://down.example/token")
         #expect(
-            added.status == 0 && added.notices.contains("cannot get the metadata of its issuer"), "\(added.notices)")
+            added.status == 0 && added.notices.contains("cannot get the metadata of its issuer"), "\(added.notices)"
+        )
     }
 }

@@ -179,7 +179,8 @@ import Testing
         for isNew in [false, new] {
             scene.machine.clock.pass(60)
             #expect(
-                try scene.signIn(new: isNew).warnings.first?.description.contains("credmgr saved the sign-in") == true)
+                try scene.signIn(new: isNew).warnings.first?.description.contains("credmgr saved the sign-in")
+                    == true)
         }
         // As long as somebody adds an account nothing is taken up.
         #expect(!services.takeUpSignIns(in: scene.group) && scene.machine.accounts().isEmpty)

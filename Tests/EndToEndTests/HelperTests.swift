@@ -125,7 +125,8 @@ import Testing
         }
         let told = try ask("https", "git.example.com:31337").standardError
         #expect(
-            told.contains("credmgr: warning: the rule for git.example.com in config.json does not match port 31337"))
+            told.contains("credmgr: warning: the rule for git.example.com in config.json does not match port 31337")
+        )
         let list = try home.json(["docker-credential", "list"]).object
         #expect(list?.keys == ["git.example.com", "localhost", "team.example.com:8443/team"])
         for protocol_ in ["ssh", "ftp", "cert", "rsync"] {

@@ -115,7 +115,8 @@ import Testing
         try tenant.signIn(at: home)
         for value in ["no", "0", "OFF", "false"] {
             let said = try home.run(["token"], environment: ["CREDMGR_CACHE": value], exits: 2)
-            #expect(said.standardOutput.isEmpty && said.standardError.contains("CREDMGR_CACHE must be 'on' or 'off'"))
+            #expect(
+                said.standardOutput.isEmpty && said.standardError.contains("CREDMGR_CACHE must be 'on' or 'off'"))
         }
         let token = try home.run(["token"], environment: ["CREDMGR_CACHE": "on"]).line
         // The token is cached now, and the call is known.

@@ -76,7 +76,8 @@ import Testing
                 environment: ["PATH": "/usr/bin:/bin"]
             ).run()
             #expect(outcome.exitStatus == 2 && outcome.standardOutput.isEmpty, "\(words): \(outcome.exitStatus)")
-            #expect(outcome.standardError == "credmgr: error: there is no home directory\ncredmgr: hint: set HOME\n")
+            #expect(
+                outcome.standardError == "credmgr: error: there is no home directory\ncredmgr: hint: set HOME\n")
         }
     }
 

@@ -348,7 +348,8 @@ import Testing
             let error = ask(status, reply)
             #expect(error?.code == .configuration)
             #expect(
-                error?.message.hasPrefix("the provider does not support token introspection without a client secret")
+                error?.message.hasPrefix(
+                    "the provider does not support token introspection without a client secret")
                     == true)
             #expect(error?.hint?.hasSuffix("credmgr claims --access-token --type Tasks") == true)
         }

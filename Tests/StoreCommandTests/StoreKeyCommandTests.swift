@@ -76,7 +76,9 @@ import Testing
         let all = try scene.run(["store", "rekey", "--key-file"], variables)
         #expect(all.exitStatus == 0, "\(all.standardError)")
         for group in ["default", "work"] {
-            #expect(all.standardError.contains("the encrypted file of group \(group) is now opened only by its key file"))
+            #expect(
+                all.standardError.contains(
+                    "the encrypted file of group \(group) is now opened only by its key file"))
         }
         #expect(try scene.run(login).exitStatus == 0)
     }

@@ -65,7 +65,8 @@ import Testing
             #expect(refused.exitStatus == status)
             #expect(
                 refused.standardError.contains(
-                    "the key has not changed: the encrypted file of group default is opened by its key file, as before"),
+                    "the key has not changed: the encrypted file of group default is opened by its key file, as before"
+                ),
                 "\(refused.standardError)")
             #expect(try Data(contentsOf: store) == before)
         }

@@ -8,7 +8,7 @@ struct GroupsHostsCommand: Command {
         ["groups", "hosts"], "list the hosts of a shared group",
         details:
             "Lists the hosts that belong to a shared group or have asked to join, with the fingerprints of their "
-                + "keys, and prints the group's own fingerprint.",
+            + "keys, and prints the group's own fingerprint.",
         parameters: [ClusterOption.group], options: [SharedOption.json], exitStatuses: [5, 6, 7])
 
     let arguments: Arguments

@@ -136,21 +136,21 @@ struct StoreRekeyCommand: Command {
             if isReplaced(former, group, session) {
                 text =
                     "\(error); another process has replaced the key: its passphrase or key file opens the "
-                        + "encrypted file of group \(group)"
+                    + "encrypted file of group \(group)"
             } else {
                 text =
                     "\(error); the key has not changed: the encrypted file of group \(group) is opened by "
-                        + "\(former.opener)"
+                    + "\(former.opener)"
             }
         case .new:
             let new: LocalizedMessage = arguments[Self.keyFile] ? "its key file" : "the new passphrase"
             text =
                 "\(error); the encrypted file of group \(group) is already opened by \(new), and keeps the old key "
-                    + "for entries that are not sealed again yet"
+                + "for entries that are not sealed again yet"
         case .unknown:
             text =
                 "\(error); it is not known which key opens the encrypted file of group \(group): try the new key, "
-                    + "then the old key"
+                + "then the old key"
         }
         return CredentialError(error.code, text, hint: error.advice, details: error.details)
     }

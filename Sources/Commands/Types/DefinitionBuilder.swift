@@ -188,7 +188,7 @@ struct DefinitionBuilder {
             if error.code == .denied, error.isBeforeRequest {
                 error.advice =
                     "set --ca-certificate if the certificate authority is your own; otherwise check this machine's "
-                        + "clock"
+                    + "clock"
             }
             let isOfThisMachine = error.code == .configuration && error.isBeforeRequest
             if isNeeded || isOfThisMachine { throw error }

@@ -221,7 +221,8 @@ public struct AccountTypeCatalog: Sendable {
         if own.isEmpty {
             for path in paths(of: name) where try files.read(path) != nil {
                 throw CredentialError(
-                    .usage, "cannot remove account type '\(name)': its file \(path) is outside your configuration "
+                    .usage,
+                    "cannot remove account type '\(name)': its file \(path) is outside your configuration "
                         + "directory",
                     hint: "override the definition with your own: credmgr types add --help")
             }

@@ -265,7 +265,7 @@ package struct AccountSelection: Sendable {
                 }
                     ?? ofTypes(all.map(\.1))
                     ?? "use --account, or choose an account for this terminal, such as: "
-                        + "\(byID(entry.id, .environment))"
+                    + "\(byID(entry.id, .environment))"
             )
         }
         return (group, entry, .onlyAccount)

@@ -122,7 +122,7 @@ package struct TokenDestinationPolicy: Sendable {
             case .otherPath:
                 return
                     "the rule for \(place) in config.json does not match the path "
-                        + "\(UntrustedText.shown(destination.path))"
+                    + "\(UntrustedText.shown(destination.path))"
             }
         }
     }

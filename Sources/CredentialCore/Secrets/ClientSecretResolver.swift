@@ -50,7 +50,8 @@ package struct ClientSecretResolver: ClientSecrets {
         guard let provider = type.identityProvider else { return nil }
         guard let vouch else {
             throw CredentialError(
-                .unsupported, "account type \(type.name): this program cannot use '\(provider)' as its identity "
+                .unsupported,
+                "account type \(type.name): this program cannot use '\(provider)' as its identity "
                     + "provider",
                 hint: "credmgr token --type \(ShellQuoting.word(type.name))")
         }

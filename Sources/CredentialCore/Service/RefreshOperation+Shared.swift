@@ -73,7 +73,8 @@ extension RefreshOperation {
                         told.withLock {
                             $0.finding = RefreshFinding(refreshToken: nil)
                             $0.refusal = CredentialError(
-                                .temporary, "the provider refused the newest refresh token; credmgr tries the "
+                                .temporary,
+                                "the provider refused the newest refresh token; credmgr tries the "
                                     + "older refresh token next",
                                 hint: "try again", details: error.details)
                             $0.sent = request.grant

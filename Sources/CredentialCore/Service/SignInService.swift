@@ -176,7 +176,7 @@ package struct SignInService: Sendable {
         let scope = UntrustedText.shown(grant.scope.joined(separator: " "))
         return
             "keeps the grant of \(day) with scope \(scope); to end it: credmgr login --account \(account.id) "
-                + "--replace"
+            + "--replace"
     }
 
     /// Sets room aside for what a sign-in will give, before a person is sent to it.

@@ -199,7 +199,8 @@ enum RcloneFile {
                 file.lacks.append(
                     CredentialImporters.lack(
                         "the token of the remote '\(name)' of rclone lacks refresh_token",
-                        hint: "sign in again with rclone: rclone config reconnect \(ShellQuoting.word(name + ":"))"))
+                        hint: "sign in again with rclone: rclone config reconnect \(ShellQuoting.word(name + ":"))")
+                )
                 continue
             }
             let isGoogle = remote.values["type"].map(google.contains) ?? false

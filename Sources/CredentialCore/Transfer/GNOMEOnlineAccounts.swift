@@ -50,7 +50,7 @@ package enum GNOMEOnlineAccounts {
                         "the keyring has no refresh token of \(shown) (\(UntrustedText.shown(provider)))",
                         hint:
                             "accounts with a password have no refresh token; sign in to another account in the "
-                                + "settings of GNOME"
+                            + "settings of GNOME"
                     ))
                 continue
             }

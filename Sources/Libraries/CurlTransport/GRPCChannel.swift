@@ -154,7 +154,8 @@ extension GRPCChannel {
             if endpoint.address.scheme != "https" {
                 message = "\(host) has closed the connection: it may require https://\(host)"
             } else if let file = endpoint.certificate?.certificateFile {
-                message = "\(host) has closed the connection: it may not accept the certificate \(file) of this "
+                message =
+                    "\(host) has closed the connection: it may not accept the certificate \(file) of this "
                     + "host"
             } else {
                 message =

@@ -49,7 +49,8 @@ package struct DynamicClientRegistration: Sendable {
         guard let endpoint = try metadata.usable(.registration) else {
             guard !metadata.takesClientDocuments else {
                 throw CredentialError(
-                    .unsupported, "the provider does not register clients: it requires the URL of a client "
+                    .unsupported,
+                    "the provider does not register clients: it requires the URL of a client "
                         + "metadata document",
                     hint: "host a client metadata document (docs/mcp.md) and set its URL: --client-id https://…")
             }

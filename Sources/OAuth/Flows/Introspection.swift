@@ -31,7 +31,8 @@ package struct Introspection: Sendable {
                 : ["invalid_client", "unauthorized_client"].contains(refusal.code.lowercased())
             guard isOfClient, client.isPublic else { throw error }
             throw CredentialError(
-                .configuration, "the provider does not support token introspection without a client secret: "
+                .configuration,
+                "the provider does not support token introspection without a client secret: "
                     + "\(error.text)",
                 hint: "show the claims of a readable token: credmgr claims --access-token --type "
                     + "\(ShellQuoting.word(client.type.name))", details: error.details)

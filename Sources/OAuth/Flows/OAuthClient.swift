@@ -315,7 +315,7 @@ public struct OAuthClient: Sendable {
                 .validationFailed, "the provider's access token is not bound to the DPoP key",
                 hint:
                     "if the provider does not support DPoP (RFC 9449), remove dpop_bound_access_tokens from the "
-                        + "account type")
+                    + "account type")
         }
         guard let idToken = reply.idToken else { return VerifiedTokenResponse(reply: reply, claims: nil) }
         guard let issuer = metadata.issuer else {

@@ -68,7 +68,7 @@ struct APINamedServer {
                 + "\(place.origin): \(rule)",
             hint:
                 "if you trust the server, run: "
-                    + "credmgr types add \(ShellQuoting.word(name)) --issuer \(ShellQuoting.word(named)) --register"
+                + "credmgr types add \(ShellQuoting.word(name)) --issuer \(ShellQuoting.word(named)) --register"
         )
     }
 }

@@ -27,7 +27,7 @@ extension ProtectionSummary {
             protectsAgainst: "anyone with the files (from a stolen disk or a backup) but without the passphrase",
             doesNotProtectAgainst:
                 "programs that run as you while the store is unlocked or the passphrase is in a file, or the "
-                    + "administrator")
+                + "administrator")
     }
 }
 

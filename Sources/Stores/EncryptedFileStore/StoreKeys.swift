@@ -71,7 +71,7 @@ final class StoreKeys: Sendable {
             if let key = try open(header, passphrase, path: path) { return key }
             wrong.advice =
                 "to ignore the passphrase of \(sources.giver): env -u CREDMGR_PASSPHRASE_FILE -u "
-                    + "CREDMGR_PASSPHRASE_COMMAND credmgr store unlock"
+                + "CREDMGR_PASSPHRASE_COMMAND credmgr store unlock"
             throw wrong
         }
         for attempt in 1...Self.attempts {

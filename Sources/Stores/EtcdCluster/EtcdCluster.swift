@@ -256,14 +256,14 @@ package final class EtcdCluster: Cluster {
                 .storeUnavailable, "\(name) denies this host's certificate access to the group (\(text))",
                 hint:
                     "have a cluster administrator grant the group's role with the commands that this prints: "
-                        + "\(setup())"
+                    + "\(setup())"
             )
         case 16:
             CredentialError(
                 .storeUnavailable, "\(name) cannot authenticate this host (\(text))",
                 hint:
                     "create an etcd user for the certificate's common name with the commands that this prints: "
-                        + "\(setup())")
+                    + "\(setup())")
         // The same status says that a node has too much to do just now.
         case 8 where text.contains("space exceeded"):
             CredentialError(

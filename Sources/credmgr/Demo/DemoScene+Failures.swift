@@ -18,8 +18,7 @@ extension DemoScene {
         try stage.request("GET", "https://api.example.com/tasks", expecting: 7)
     }
 
-    static let noList = DemoScene(title: "The API returns no list: credmgr passes the response on unchanged")
-    {
+    static let noList = DemoScene(title: "The API returns no list: credmgr passes the response on unchanged") {
         (stage, provider) throws(CredentialError) in
         provider.change { $0.apiReply = "{\"message\":\"come back tomorrow\"}" }
         try stage.list()
