@@ -4,7 +4,7 @@ import Testing
 @Suite struct ThreatModelTests {
     @Test func `Each promise of the threat model names a test that exists`() throws {
         let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        let document = tests.deletingLastPathComponent().appendingPathComponent("docs/threat-model.md")
+        let document = tests.deletingLastPathComponent().appendingPathComponent("docs/explanation/threat-model.md")
         let files = FileManager.default.enumerator(at: tests, includingPropertiesForKeys: nil)?.allObjects ?? []
         let sources = try files.compactMap { $0 as? URL }.filter { $0.pathExtension == "swift" }
             .map { try String(contentsOf: $0, encoding: .utf8) }.joined()
@@ -25,7 +25,7 @@ import Testing
 
     @Test func `Each of the eight attackers has promises and limits`() throws {
         let document = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appendingPathComponent("docs/threat-model.md")
+            .deletingLastPathComponent().appendingPathComponent("docs/explanation/threat-model.md")
         let sections = try String(contentsOf: document, encoding: .utf8).components(separatedBy: "\n## ")
             .dropFirst()
         for number in 1...8 {

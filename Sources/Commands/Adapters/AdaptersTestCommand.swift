@@ -8,7 +8,7 @@ struct AdaptersTestCommand: Command {
     static let spec = CommandSpec(
         ["adapters", "test"], aliases: [["providers", "test"]], "run the conformance suite on an adapter",
         details: """
-            Checks that an adapter keeps to the protocol of docs/plugin-protocol.md. Nobody is asked for anything and \
+            Checks that an adapter keeps to the protocol of docs/reference/plugin-protocol.md. Nobody is asked for anything and \
             nothing is stored. Without --type a plugin is tested with a type made up for it.
             """,
         parameters: [adapter],
@@ -41,7 +41,7 @@ struct AdaptersTestCommand: Command {
         guard failed == 0 else {
             throw CredentialError(
                 .problemsFound, "the adapter \(name) fails \(failed) of \(results.count) checks",
-                hint: "docs/plugin-protocol.md says what each must do")
+                hint: "docs/reference/plugin-protocol.md says what each must do")
         }
     }
 

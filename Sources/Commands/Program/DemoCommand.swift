@@ -9,7 +9,7 @@ struct DemoCommand: Command {
             Starts a provider like Azure AD B2C and a to-do service on loopback, in a throw-away home: imports a \
             settings.plist, signs two users in, lists, adds and deletes tasks and shows single sign-on between two \
             tools. It ends by itself and leaves nothing behind. With --hosts it is a sign-in that several hosts share \
-            (docs/many-hosts.md), each a home of its own, with real nodes of etcd on loopback.
+            (docs/how-to/many-hosts.md), each a home of its own, with real nodes of etcd on loopback.
             """,
         options: [browser, serve, hosts])
 

@@ -50,7 +50,7 @@ package struct DynamicClientRegistration: Sendable {
             guard !metadata.takesClientDocuments else {
                 throw CredentialError(
                     .unsupported, "the provider registers no clients: it takes the URL of a document about one",
-                    hint: "host such a document (docs/mcp.md) and give its URL: --client-id https://…")
+                    hint: "host such a document (docs/how-to/mcp.md) and give its URL: --client-id https://…")
             }
             throw CredentialError(
                 .unsupported, "the provider does not register clients by itself",

@@ -28,7 +28,7 @@ package struct ClientIDMetadataDocument: Sendable {
         func refused(_ reason: LocalizedMessage) -> CredentialError {
             CredentialError(
                 .configuration, "the client's document \(UntrustedText.shown(address)) \(reason)",
-                hint: "docs/mcp.md shows one that can be hosted")
+                hint: "docs/how-to/mcp.md shows one that can be hosted")
         }
         guard let clientID = document["client_id"]?.string, ConstantTime.equal(clientID, address) else {
             throw refused("names another client_id than its own URL")
@@ -73,7 +73,7 @@ package struct ClientIDMetadataDocument: Sendable {
             throw CredentialError(
                 .configuration,
                 "there is no client document at \(UntrustedText.shown(clientID)): it has to be JSON, with status 200 "
-                    + "and no redirect (\(response.status))", hint: "docs/mcp.md shows one that can be hosted")
+                    + "and no redirect (\(response.status))", hint: "docs/how-to/mcp.md shows one that can be hosted")
         }
         return try ClientIDMetadataDocument(document, at: clientID)
     }

@@ -8,7 +8,7 @@ extension Preset {
           "notes": [
             "an OAuth client of the type Desktop app in Google Cloud; give its secret with --client-secret-file",
             "while the consent screen is in testing, sign-ins end after seven days",
-            "mail programs take 'credmgr token', or 'credmgr token --format xoauth2'; see docs/mail.md"
+            "mail programs take 'credmgr token', or 'credmgr token --format xoauth2'; see docs/how-to/mail.md"
           ],
           "needs_client_secret": true,
           "definition": {
