@@ -19,7 +19,7 @@ package struct Program: Sendable {
     /// Runs one command line.
     ///
     /// - Parameter words: the words behind the program's name.
-    /// - Returns: the exit status of docs/errors-and-exit-codes.md.
+    /// - Returns: the exit status of docs/reference/errors-and-exit-codes.md.
     package func run(_ words: [String]) -> Int32 {
         let parser = ArgumentParser(.standard)
         var isVerbose = words.contains("-v") || words.contains("--verbose")

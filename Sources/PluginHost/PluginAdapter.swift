@@ -2,7 +2,7 @@ package import CredentialCore
 import OAuth
 package import StrictJSON
 
-/// An adapter in a program of its own: each operation is one run of it (`docs/plugin-protocol.md`).
+/// An adapter in a program of its own: each operation is one run of it (`docs/reference/plugin-protocol.md`).
 ///
 /// The plugin gets the material of one account and gives new material back. HTTP is its own business; everything it
 /// answers is checked, and an id token is validated here before it is kept.

@@ -1,7 +1,7 @@
 package import CredentialCore
 
-/// Refreshes a sign-in that several hosts share, exactly once: `docs/many-hosts.md`, and the model of it in
-/// `docs/models/shared-refresh.pml`.
+/// Refreshes a sign-in that several hosts share, exactly once: `docs/how-to/many-hosts.md`, and the model of it in
+/// `docs/contributing/models/shared-refresh.pml`.
 ///
 /// No refresh token is sent while an earlier request with it can still be answered or its answer is journaled somewhere. A
 /// lock with a lease cannot promise that: whoever pauses for longer than the lease sends what another has used up, and

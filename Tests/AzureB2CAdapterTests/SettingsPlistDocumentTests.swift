@@ -11,21 +11,21 @@ import Testing
     }
 
     @Test func `every key of a definition and of the configuration is documented`() throws {
-        let text = try Self.document("account-types.md")
+        let text = try Self.document("reference/account-types.md")
         for key in AccountType.keys + Configuration.keys {
             #expect(text.contains("| `\(key)` |"), "\(key)")
         }
     }
 
     @Test func `every parameter that cannot be set is documented`() throws {
-        let text = try Self.document("account-types.md")
+        let text = try Self.document("reference/account-types.md")
         for name in DefinitionValidation.reservedParameters { #expect(text.contains("`\(name)`"), "\(name)") }
     }
 
     @Test(arguments: ["form-a-sample", "form-b-skeleton", "form-c"]) func `every key of the settings is documented`(
         _ name: String
     ) throws {
-        let text = try Self.document("import.md")
+        let text = try Self.document("how-to/import.md")
         let bytes = try SettingsPlistTests.fixture(name)
         let dictionary = try #require(try PropertyList.parse(bytes, place: name).dictionary)
         for entry in dictionary.entries { #expect(text.contains("| `\(entry.key)` |"), "\(entry.key)") }

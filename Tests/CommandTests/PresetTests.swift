@@ -133,10 +133,10 @@ import Testing
 
     @Test func `the example of the document is a preset`() throws {
         let root = String(#filePath.split(separator: "/Tests/")[0])
-        let document = try String(contentsOfFile: root + "/docs/presets.md", encoding: .utf8)
+        let document = try String(contentsOfFile: root + "/docs/reference/presets.md", encoding: .utf8)
         let block = try #require(
             document.components(separatedBy: "```json preset\n").last?.components(separatedBy: "\n```").first)
-        let preset = try Preset(name: "example", Array(block.utf8), place: "docs/presets.md")
+        let preset = try Preset(name: "example", Array(block.utf8), place: "docs/reference/presets.md")
         let type = try type(preset, ["tenant": "7d3c1e0a-52b4-4f0e-9a61-0c2f4e8b1d77"])
         #expect(type.issuer == "https://eu.login.example.com/7d3c1e0a-52b4-4f0e-9a61-0c2f4e8b1d77")
         #expect(type.authorizeParameters == ["domain_hint": "eu"])

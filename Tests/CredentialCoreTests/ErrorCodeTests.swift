@@ -6,7 +6,7 @@ import Testing
     /// The rows of the tables of the page, by their first cell.
     private func rows() throws -> [String: [String]] {
         let page = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appendingPathComponent("docs/errors-and-exit-codes.md")
+            .deletingLastPathComponent().appendingPathComponent("docs/reference/errors-and-exit-codes.md")
         let lines = try String(contentsOf: page, encoding: .utf8).split(separator: "\n")
         var rows: [String: [String]] = [:]
         for line in lines where line.hasPrefix("| ") {

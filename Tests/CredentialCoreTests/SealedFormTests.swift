@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// The encrypted data beside a store: archives and the journal, in each form that was ever written
-/// (docs/file-formats.md).
+/// (docs/reference/file-formats.md).
 @Suite struct SealedFormTests {
     private let passphrase = Secret("correct horse")
     private let random = DrawnBytes()
@@ -141,9 +141,9 @@ import Testing
     }
 
     @Test(.needs(.python), arguments: [1, 2])
-    func `the program of docs/file-formats.md reads an archive`(form: Int) throws {
+    func `the program of docs/reference/file-formats.md reads an archive`(form: Int) throws {
         let page = try String(
-            contentsOf: Self.checkout.appendingPathComponent("docs/file-formats.md"), encoding: .utf8)
+            contentsOf: Self.checkout.appendingPathComponent("docs/reference/file-formats.md"), encoding: .utf8)
         let blocks = page.components(separatedBy: "```python\n").dropFirst().compactMap {
             $0.components(separatedBy: "\n```").first
         }

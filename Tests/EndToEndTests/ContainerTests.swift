@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// docs/containers.md with podman, each command as the page has it. Nothing is fetched: what stands for Debian slim is made
+/// docs/how-to/containers.md with podman, each command as the page has it. Nothing is fetched: what stands for Debian slim is made
 /// of this machine's programs and libraries.
 @Suite(.serialized, .needs(.podman)) final class ContainerTests {
     private struct Failure: Error { let text: String }
@@ -15,7 +15,7 @@ import Testing
     private let storage = "/tmp/podman-" + UUID().uuidString.prefix(8)
 
     init() throws {
-        page = try String(contentsOfFile: Self.checkout + "/docs/containers.md", encoding: .utf8)
+        page = try String(contentsOfFile: Self.checkout + "/docs/how-to/containers.md", encoding: .utf8)
         home = try Home(["CREDMGR_STORE": "file"])
         try home.write(
             "#!/bin/sh\nexec '\(Self.checkout)/scripts/packaging/podman' '\(storage)' \"$@\"\n",

@@ -5,7 +5,7 @@ import StrictJSON
 import TestSupport
 import Testing
 
-/// The promises of docs/refreshing.md about a token's life.
+/// The promises of docs/how-to/refreshing.md about a token's life.
 @Suite struct `The life of a token that is given` {
     private let home: Home
     private let provider: ScriptedProvider

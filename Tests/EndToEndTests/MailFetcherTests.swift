@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Mail programs that no `setup` writes for, with the lines of docs/mail.md and a real Dovecot.
+/// Mail programs that no `setup` writes for, with the lines of docs/how-to/mail.md and a real Dovecot.
 @Suite(.needs(Need("dovecot", isThere: MailScene.isInstalled)))
 struct `Mail programs with a token, by the lines of the page` {
     private let mail: MailScene
@@ -15,7 +15,7 @@ struct `Mail programs with a token, by the lines of the page` {
     private func lines(of program: String) throws -> [String] {
         let page = try String(
             contentsOf: URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-                .deletingLastPathComponent().appendingPathComponent("docs/mail.md"), encoding: .utf8)
+                .deletingLastPathComponent().appendingPathComponent("docs/how-to/mail.md"), encoding: .utf8)
         let row = try #require(page.split(separator: "\n").first { $0.hasPrefix("| \(program) |") })
         return row.split(separator: "`").enumerated().filter { $0.offset % 2 == 1 }.map {
             String($0.element).replacing("Mail\"", with: DemoTenant.typeName + "\"").replacing(

@@ -4,7 +4,8 @@ import Testing
 @Suite struct ThreatModelTests {
     @Test func `Each promise of the threat model names a test that exists`() throws {
         let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        let document = tests.deletingLastPathComponent().appendingPathComponent("docs/threat-model.md")
+        let document = tests.deletingLastPathComponent()
+            .appendingPathComponent("docs/contributing/threat-model-tests.md")
         let files = FileManager.default.enumerator(at: tests, includingPropertiesForKeys: nil)?.allObjects ?? []
         let sources = try files.compactMap { $0 as? URL }.filter { $0.pathExtension == "swift" }
             .map { try String(contentsOf: $0, encoding: .utf8) }.joined()
@@ -23,15 +24,23 @@ import Testing
         #expect(promises >= 20)
     }
 
-    @Test func `Each of the eight attackers has promises and limits`() throws {
-        let document = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appendingPathComponent("docs/threat-model.md")
-        let sections = try String(contentsOf: document, encoding: .utf8).components(separatedBy: "\n## ")
-            .dropFirst()
-        for number in 1...8 {
-            let section = sections.filter { $0.hasPrefix("\(number). ") }
-            #expect(section.count == 1)
-            #expect(section.allSatisfy { $0.contains("\n| Promise | Test |") && $0.contains("\nNot promised:") })
+    @Test func `Each of the ten attackers has promises, limits and tests`() throws {
+        let docs = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appendingPathComponent("docs")
+        func sections(_ page: String) throws -> [String] {
+            try Array(
+                String(contentsOf: docs.appendingPathComponent(page), encoding: .utf8)
+                    .components(separatedBy: "\n## ").dropFirst())
+        }
+        let model = try sections("explanation/threat-model.md")
+        let tests = try sections("contributing/threat-model-tests.md")
+        for number in 1...10 {
+            let promises = model.filter { $0.hasPrefix("\(number). ") }
+            #expect(promises.count == 1)
+            #expect(promises.allSatisfy { $0.contains("\nPromised:") && $0.contains("\nNot promised:") })
+            let rows = tests.filter { $0.hasPrefix("\(number). ") }
+            #expect(rows.count == 1)
+            #expect(rows.allSatisfy { $0.contains("\n| Promise | Test |") })
         }
     }
 }

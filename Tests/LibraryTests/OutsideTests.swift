@@ -148,10 +148,10 @@ import Testing
     @Test func `the code of the pages compiles`() async throws {
         let checkout = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
-        let porting = checkout.appendingPathComponent("docs/porting")
+        let porting = checkout.appendingPathComponent("docs/how-to/porting")
         var pages = try FileManager.default.contentsOfDirectory(atPath: porting.path).filter { $0.hasSuffix(".md") }
             .map { porting.appendingPathComponent($0) }
-        pages.append(checkout.appendingPathComponent("docs/swift-api.md"))
+        pages.append(checkout.appendingPathComponent("docs/reference/swift-api.md"))
         pages.append(checkout.appendingPathComponent("Sources/Credentials/Credentials.docc/FirstSignIn.md"))
         var sources: [String: String] = [:]
         for (number, page) in pages.enumerated() {

@@ -8,7 +8,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// The behaviour of the samples and their libraries, row by row of `docs/seed-coverage.md`, by a Swift program.
+/// The behaviour of the samples and their libraries, row by row of `docs/contributing/seed-coverage.md`, by a Swift program.
 @Suite struct SeedRowTests {
     private let held: HeldProvider
     private let world: LibraryWorld

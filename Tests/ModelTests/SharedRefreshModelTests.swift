@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The protocol of groups that hosts share, `docs/models/shared-refresh.pml`, checked by SPIN: what is built holds in
+/// The protocol of groups that hosts share, `docs/contributing/models/shared-refresh.pml`, checked by SPIN: what is built holds in
 /// every schedule, and each variant that leaves out one of its rules is found wrong by the same check.
 @Suite(.serialized)
 struct SharedRefreshModelTests {
@@ -49,7 +49,7 @@ private enum ModelChecker {
         let project = String(#filePath.split(separator: "/Tests/")[0])
         let model = folder.appendingPathComponent("model.pml")
         try FileManager.default.copyItem(
-            at: URL(fileURLWithPath: project + "/docs/models/shared-refresh.pml"), to: model)
+            at: URL(fileURLWithPath: project + "/docs/contributing/models/shared-refresh.pml"), to: model)
         _ = try output(["spin"] + settings.map { "-D\($0)" } + ["-a", "model.pml"], in: folder)
         _ = try output(["gcc", "-O2", "-w", "-DSAFETY", "-DCOLLAPSE", "-o", "pan", "pan.c"], in: folder)
         let text = try output([folder.appendingPathComponent("pan").path, "-m1000000"], in: folder)

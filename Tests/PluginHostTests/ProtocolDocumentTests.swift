@@ -5,7 +5,7 @@ import StrictJSON
 import TestSupport
 import Testing
 
-/// The examples of `docs/plugin-protocol.md`, fed to the implementation.
+/// The examples of `docs/reference/plugin-protocol.md`, fed to the implementation.
 @Suite struct ProtocolDocumentTests {
     private struct Example: Sendable, CustomTestStringConvertible {
         let label: String
@@ -15,7 +15,7 @@ import Testing
     }
 
     private static let document =
-        (try? String(contentsOfFile: projectFolder + "/docs/plugin-protocol.md", encoding: .utf8)) ?? ""
+        (try? String(contentsOfFile: projectFolder + "/docs/reference/plugin-protocol.md", encoding: .utf8)) ?? ""
 
     /// The blocks that begin with "```json LABEL".
     private static let examples: [Example] = {

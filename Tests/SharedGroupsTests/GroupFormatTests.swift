@@ -11,7 +11,7 @@ import Testing
 @testable import SharedGroups
 @testable import Simulation
 
-/// The forms of what stands in a cluster (docs/file-formats.md). `Tests/Fixtures/formats/group-1.json` is a group as the first form
+/// The forms of what stands in a cluster (docs/reference/file-formats.md). `Tests/Fixtures/formats/group-1.json` is a group as the first form
 /// had it, with the key of its one host.
 @Suite struct GroupFormatTests {
     private static let path = "/credmgr/work/"

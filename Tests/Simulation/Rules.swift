@@ -4,7 +4,7 @@ import TestPorts
 
 @testable import SharedGroups
 
-/// The rules of `docs/many-hosts.md` and of the model that can be seen to be kept at each transaction, whoever makes it and
+/// The rules of `docs/how-to/many-hosts.md` and of the model that can be seen to be kept at each transaction, whoever makes it and
 /// whatever becomes of it later.
 struct Rules {
     let process: SimulatedProcess

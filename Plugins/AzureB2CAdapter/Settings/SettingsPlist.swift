@@ -4,7 +4,7 @@ internal import PropertyLists
 /// Reads the `settings.plist` of the iOS sample apps for Azure AD B2C as the definition of an account type.
 ///
 /// The forms are told apart by their keys: form A has `authURL` (NXOAuth2Client), form B `authority` (ADAL preview),
-/// form C, older, `authority` with `signInPolicyId`. `docs/import.md` lists every key.
+/// form C, older, `authority` with `signInPolicyId`. `docs/how-to/import.md` lists every key.
 package enum SettingsPlist {
     /// Imports settings.
     ///
@@ -43,7 +43,7 @@ package enum SettingsPlist {
         case (false, false):
             throw CredentialError(
                 .configuration, "\(place) has neither 'authURL' nor 'authority': the format is not supported",
-                hint: "read the supported formats in docs/import.md")
+                hint: "read the supported formats in docs/how-to/import.md")
         }
     }
 

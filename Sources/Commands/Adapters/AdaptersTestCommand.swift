@@ -8,7 +8,7 @@ struct AdaptersTestCommand: Command {
     static let spec = CommandSpec(
         ["adapters", "test"], aliases: [["providers", "test"]], "run the conformance suite on an adapter",
         details: """
-            Checks that an adapter conforms to the protocol of docs/plugin-protocol.md. The test shows no prompt \
+            Checks that an adapter conforms to the protocol of docs/reference/plugin-protocol.md. The test shows no prompt \
             and stores no data. Without --type, a plugin is tested with a temporary account type.
             """,
         parameters: [adapter],
@@ -41,7 +41,7 @@ struct AdaptersTestCommand: Command {
         guard failed == 0 else {
             throw CredentialError(
                 .problemsFound, "the adapter \(name) fails \(failed) of \(results.count) checks",
-                hint: "read the requirements in docs/plugin-protocol.md")
+                hint: "read the requirements in docs/reference/plugin-protocol.md")
         }
     }
 

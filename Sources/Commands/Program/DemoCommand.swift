@@ -9,7 +9,7 @@ struct DemoCommand: Command {
             Starts a provider like Azure AD B2C and a to-do service on localhost, in a temporary home directory. \
             It imports a settings.plist, signs in two users, lists, adds and deletes tasks, and shows single \
             sign-on between two tools. It ends by itself and removes all its files. With --hosts, several hosts, \
-            each with its own home directory, share an account (docs/many-hosts.md) through real etcd nodes on \
+            each with its own home directory, share an account (docs/how-to/many-hosts.md) through real etcd nodes on \
             localhost.
             """,
         options: [browser, serve, hosts])

@@ -38,7 +38,7 @@ package struct TargetOptions: Sendable {
     }
 }
 
-/// Finds types, groups and accounts (docs/choosing-accounts.md).
+/// Finds types, groups and accounts (docs/how-to/choosing-accounts.md).
 package struct TargetResolver: Sendable {
     let session: CommandSession
 

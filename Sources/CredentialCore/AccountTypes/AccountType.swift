@@ -1,6 +1,6 @@
 /// A named client registration plus defaults: NXOAuth2's *account type*, the seeds' `accountIdentifier`.
 ///
-/// The keys of its file are OAuth's own words (RFC 6749, 8414, 7591); `docs/account-types.md` lists each. A value
+/// The keys of its file are OAuth's own words (RFC 6749, 8414, 7591); `docs/reference/account-types.md` lists each. A value
 /// is checked for its form here, and for its sense by the adapter (``CredentialAdapter/check(_:)``).
 public struct AccountType: Sendable, Hashable {
     /// The name, case-sensitive and kept as spelled.

@@ -1,6 +1,6 @@
 import StrictJSON
 
-// A record as it stands in its file: a line of JSON, then the sealed token set as it is. docs/file-store.md has the form.
+// A record as it stands in its file: a line of JSON, then the sealed token set as it is. docs/reference/file-store.md has the form.
 extension AccountRecord {
     /// The version that this program reads and writes.
     public static let version: Int64 = 1

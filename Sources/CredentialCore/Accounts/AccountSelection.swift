@@ -1,4 +1,4 @@
-/// Which account is meant, and by which rule, in the order of docs/choosing-accounts.md.
+/// Which account is meant, and by which rule, in the order of docs/how-to/choosing-accounts.md.
 package struct AccountSelection: Sendable {
     /// The account.
     package let account: Account

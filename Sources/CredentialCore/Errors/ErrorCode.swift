@@ -1,7 +1,7 @@
 /// The kind of failure, as a stable word: the `code` of `--json` failures and of the wire protocols.
 ///
 /// The set is closed on purpose: a new case must say its exit status in ``exitStatus`` before it compiles, and
-/// `docs/errors-and-exit-codes.md` is checked against `allCases` by a test.
+/// `docs/reference/errors-and-exit-codes.md` is checked against `allCases` by a test.
 public enum ErrorCode: String, Sendable, CaseIterable {
     /// Arguments that make no sense.
     case usage

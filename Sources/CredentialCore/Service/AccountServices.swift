@@ -236,7 +236,7 @@ package struct AccountServices: Sendable {
     }
 }
 
-/// The store for new data (docs/credential-stores.md).
+/// The store for new data (docs/explanation/credential-stores.md).
 package struct StoreChoice: Sendable {
     /// The kind of the store.
     package let kind: StoreKind

@@ -1,6 +1,6 @@
 package import StrictJSON
 
-/// An ``AccountExport`` under a passphrase: a JSON document, so that it can be sent as text. `docs/file-formats.md` has the form.
+/// An ``AccountExport`` under a passphrase: a JSON document, so that it can be sent as text. `docs/reference/file-formats.md` has the form.
 ///
 /// scrypt makes a secret of the passphrase, and HKDF makes two keys of that: the one of the cipher, ChaCha20-Poly1305, and the
 /// key check, which stands in the document. So a wrong passphrase is told from a damaged archive, and an archive opens with one

@@ -28,7 +28,7 @@ package struct ClientIDMetadataDocument: Sendable {
         func refused(_ reason: LocalizedMessage) -> CredentialError {
             CredentialError(
                 .configuration, "the client's document \(UntrustedText.shown(address)) \(reason)",
-                hint: "see the example document in docs/mcp.md")
+                hint: "see the example document in docs/how-to/mcp.md")
         }
         guard let clientID = document["client_id"]?.string, ConstantTime.equal(clientID, address) else {
             throw refused("must have its own URL as client_id")
@@ -73,7 +73,7 @@ package struct ClientIDMetadataDocument: Sendable {
             throw CredentialError(
                 .configuration,
                 "no valid client document at \(UntrustedText.shown(clientID)): expected JSON with status 200 and "
-                    + "no redirect (\(response.status))", hint: "see the example document in docs/mcp.md")
+                    + "no redirect (\(response.status))", hint: "see the example document in docs/how-to/mcp.md")
         }
         return try ClientIDMetadataDocument(document, at: clientID)
     }

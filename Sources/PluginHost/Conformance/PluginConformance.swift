@@ -2,7 +2,7 @@ package import CredentialCore
 import Platform
 import StrictJSON
 
-/// The requirements on every plugin, seen on its standard streams: the rules of `docs/plugin-protocol.md` that the
+/// The requirements on every plugin, seen on its standard streams: the rules of `docs/reference/plugin-protocol.md` that the
 /// host's own requests would not show.
 package struct PluginConformance: Sendable {
     private let provider: InstalledPlugin

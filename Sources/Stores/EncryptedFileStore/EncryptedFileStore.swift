@@ -5,7 +5,7 @@ import Synchronization
 /// The encrypted file of each keychain group: `credmgr/groups/GROUP/store.v1` below the data folder. It has the group's
 /// data key, which seals the token sets in the accounts' records, and the secrets of types.
 ///
-/// `docs/file-store.md` describes the format. A file is replaced as a whole, under the group's store lock, and
+/// `docs/reference/file-store.md` describes the format. A file is replaced as a whole, under the group's store lock, and
 /// the generation before is kept as `store.v1.prev`. Damage is never taken for emptiness: what is read then comes
 /// from the generation before and is reported; the first write sets the damaged file aside as
 /// `store.v1.corrupt-TIME`.

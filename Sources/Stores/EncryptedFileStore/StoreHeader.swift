@@ -1,6 +1,6 @@
 import CredentialCore
 
-/// The header of a store's file, format version 1; `docs/file-store.md` describes it byte by byte.
+/// The header of a store's file, format version 1; `docs/reference/file-store.md` describes it byte by byte.
 struct StoreHeader: Equatable {
     /// The first bytes of every version.
     static let magic = Array("CREDMGR1".utf8)

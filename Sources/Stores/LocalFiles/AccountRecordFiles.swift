@@ -4,7 +4,7 @@ import Platform
 /// The accounts of the groups: `accounts/ID` in each group's folder, one record each, and the `index` of their names.
 ///
 /// Reading takes no lock, for a record is only ever replaced as a whole. `format` says which layout a group has.
-/// `docs/file-store.md` describes the files.
+/// `docs/reference/file-store.md` describes the files.
 package struct AccountRecordFiles: AccountRecordStore {
     /// The layout of a group's folder that this program writes; it reads every earlier one.
     static let layout = GroupFolders.layout

@@ -4,7 +4,7 @@ import DemoProvider
 import LocalMachine
 import Platform
 
-/// `credmgr demo --hosts 3`: what docs/many-hosts.md says, with real nodes of etcd, and a home for each host.
+/// `credmgr demo --hosts 3`: what docs/how-to/many-hosts.md says, with real nodes of etcd, and a home for each host.
 struct DemoHosts {
     let machine: Machine
     let session: CommandSession
@@ -64,7 +64,7 @@ struct DemoHosts {
         try first.run(["groups", "hosts", Self.group])
         try hosts[count - 1].run(["logout", "--all", "--yes"])
         try first.run(["accounts"])
-        try first.end("That was a group of \(count) hosts. docs/many-hosts.md has the rest.")
+        try first.end("That was a group of \(count) hosts. docs/how-to/many-hosts.md has the rest.")
     }
 
     private func define(_ host: DemoStage) throws(CredentialError) {

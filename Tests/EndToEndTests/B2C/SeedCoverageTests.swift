@@ -1,13 +1,13 @@
 import Foundation
 import Testing
 
-/// `docs/seed-coverage.md` says of each row of the samples what became of it.
+/// `docs/contributing/seed-coverage.md` says of each row of the samples what became of it.
 @Suite struct `The page on the samples` {
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
     private static func page() throws -> [String] {
-        try String(contentsOf: root.appendingPathComponent("docs/seed-coverage.md"), encoding: .utf8)
+        try String(contentsOf: root.appendingPathComponent("docs/contributing/seed-coverage.md"), encoding: .utf8)
             .split(separator: "\n").map(String.init)
     }
 
@@ -102,7 +102,7 @@ import Testing
 
     @Test func `No name is in the tables that neither library has`() throws {
         let tables = try String(
-            contentsOf: Self.root.appendingPathComponent("docs/porting/tables.md"), encoding: .utf8)
+            contentsOf: Self.root.appendingPathComponent("docs/how-to/porting/tables.md"), encoding: .utf8)
         let pieces = tables.split(separator: "`", omittingEmptySubsequences: false).enumerated()
             .filter { $0.offset % 2 == 1 }.map { String($0.element) }
         let theirs = pieces.filter { piece in
@@ -114,7 +114,7 @@ import Testing
 
     @Test func `Every code, notification, key and parameter of the two libraries is in the tables`() throws {
         let tables = try String(
-            contentsOf: Self.root.appendingPathComponent("docs/porting/tables.md"), encoding: .utf8)
+            contentsOf: Self.root.appendingPathComponent("docs/how-to/porting/tables.md"), encoding: .utf8)
         for name in Self.names { #expect(tables.contains("`\(name)`"), "\(name)") }
     }
 }

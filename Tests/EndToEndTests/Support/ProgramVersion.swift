@@ -2,7 +2,7 @@ import Foundation
 import Synchronization
 import TestSupport
 
-/// The versions of the programs that a run of the tests had do their job, for the table of docs/other-programs.md, which
+/// The versions of the programs that a run of the tests had do their job, for the table of docs/how-to/other-programs.md, which
 /// `scripts/program-table` makes of them.
 enum ProgramVersion {
     /// How each program of that table says its version.

@@ -8,7 +8,7 @@ extension Preset {
           "notes": [
             "an OAuth client of the type Desktop app in Google Cloud; pass its secret with --client-secret-file",
             "while the consent screen is in testing, refresh tokens expire after seven days",
-            "mail programs run 'credmgr token', or 'credmgr token --format xoauth2'; see docs/mail.md"
+            "mail programs run 'credmgr token', or 'credmgr token --format xoauth2'; see docs/how-to/mail.md"
           ],
           "needs_client_secret": true,
           "definition": {

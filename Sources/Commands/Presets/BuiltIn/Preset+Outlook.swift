@@ -15,7 +15,7 @@ extension Preset {
           "notes": [
             "register a mobile and desktop application with the redirect URI http://localhost",
             "the administrator may have to allow SMTP AUTH and IMAP for the mailbox",
-            "mail programs run 'credmgr token', or 'credmgr token --format xoauth2'; see docs/mail.md"
+            "mail programs run 'credmgr token', or 'credmgr token --format xoauth2'; see docs/how-to/mail.md"
           ],
           "definition": {
             "adapter": "oauth2",
