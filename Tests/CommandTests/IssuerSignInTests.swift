@@ -227,7 +227,7 @@ import Testing
         )
         let outcome = scene.run("login", "https://op.example", "--client-id", "app", "--if-needed")
         #expect(outcome.status == 0, "\(outcome.notices)")
-        #expect(outcome.notices.split(separator: "account type Work is for this issuer").count == 2)
+        #expect(outcome.notices.split(separator: "using account type Work, which has this issuer").count == 2)
     }
 
     @Test func `--if-needed defines the type only if it is missing`() {

@@ -6,7 +6,8 @@ import Testing
     @Test func `names each program of the run, and each row has its test and a version`() throws {
         let page = try String(
             contentsOf: URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-                .deletingLastPathComponent().appendingPathComponent("docs/how-to/other-programs.md"), encoding: .utf8)
+                .deletingLastPathComponent().appendingPathComponent("docs/how-to/other-programs.md"),
+            encoding: .utf8)
         let rows = try #require(page.split(separator: "## What was run").last).split(separator: "\n")
             .filter { $0.hasPrefix("| ") }.dropFirst().map { row in
                 row.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }

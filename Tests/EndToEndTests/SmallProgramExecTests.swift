@@ -304,7 +304,7 @@ import Testing
             Self.shell(
                 "trap 'echo passed on; exit 9' TERM\n" + Self.awaitHandOver + "kill -TERM $PPID; " + Self.wait))
         #expect(outcome.standardOutput == "passed on\n" && outcome.exitStatus == 9, "\(outcome.standardError)")
-        #expect(outcome.standardError.hasPrefix("credmgr: warning: the token is not refreshed: "))
+        #expect(outcome.standardError.hasPrefix("credmgr: warning: cannot refresh the token: "))
         #expect(files.isEmpty)
     }
 
@@ -326,7 +326,7 @@ import Testing
             ["-c", "exec \"$0\" \"$@\" 2>'\(errors)'", moment.small, "exec"] + Self.options
                 + ["--", "/bin/bash", "-c", script, errors])
         #expect(outcome.exitStatus == 128 + SIGUSR1)
-        #expect(home.text(of: "errors")?.hasPrefix("credmgr: warning: the token is not refreshed: ") == true)
+        #expect(home.text(of: "errors")?.hasPrefix("credmgr: warning: cannot refresh the token: ") == true)
         #expect(FileManager.default.fileExists(atPath: runtime.path + "/credmgr"))
         // A file that is not taken over goes with the next command.
         try home.run(["exec"] + Self.options + ["--", "true"])

@@ -22,7 +22,8 @@ import Testing
     }
 
     @Test func `each standard that is implemented names a test that exists`() throws {
-        let text = try String(contentsOf: Self.root.appendingPathComponent("docs/reference/standards.md"), encoding: .utf8)
+        let text = try String(
+            contentsOf: Self.root.appendingPathComponent("docs/reference/standards.md"), encoding: .utf8)
         let rows = text.split(separator: "\n").filter { $0.hasPrefix("| ") }.dropFirst()
         #expect(rows.count > 30)
         let names = try Self.testNames()

@@ -46,8 +46,8 @@ struct InitCommand: Command {
                 .usage, "init asks questions and requires a terminal",
                 hint: "for example: credmgr login https://login.example.com --client-id 0a1b --name Work")
             error.additionalHints = [
-                "for example: credmgr types add Work --issuer https://login.example.com --client-id 0a1b --scope "
-                    + "\"openid profile\""
+                "for example: "
+                    + "credmgr types add Work --issuer https://login.example.com --client-id 0a1b --scope \"openid profile\""
             ]
             throw error
         }

@@ -149,8 +149,8 @@ struct RequestCommand: Command {
                 .denied, "a token of account type \(target.type.name) is not sent to \(destination)",
                 hint: allows
                     ? "if this API may have the token: \(command)"
-                    : "tokens go only to hosts in rules of config.json, api_base and api_origins: credmgr types "
-                        + "show \(name)")
+                    : "tokens go only to hosts in rules of config.json, api_base and api_origins: "
+                        + "credmgr types show \(name)")
         }
     }
 }

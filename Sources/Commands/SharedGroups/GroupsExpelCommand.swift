@@ -204,8 +204,8 @@ struct GroupsExpelCommand: Command {
         guard revokes else {
             return
                 "the provider has no revocation, but its administrator may end all sessions of a user; to sign in "
-                + "again: credmgr logout --account \(account.id) --group \(group) && credmgr login --type "
-                + "\(type) --group \(group)"
+                + "again: "
+                + "credmgr logout --account \(account.id) --group \(group) && credmgr login --type \(type) --group \(group)"
         }
         return
             "credmgr logout --account \(account.id) --group \(group) --revoke && credmgr login --type \(type) --group \(group)"

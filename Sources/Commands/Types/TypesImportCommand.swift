@@ -109,8 +109,8 @@ struct TypesImportCommand: Command {
         for other in try session.catalog.strangers(to: type, session.context.adapters) {
             session.notices.note(
                 "\(other.name) (group \(other.keychainGroup)) and \(type.name) (group \(type.keychainGroup)) have "
-                    + "the same client but do not share accounts; to share them: credmgr types set \(type.name) "
-                    + "keychain_group=\(other.keychainGroup)")
+                    + "the same client but do not share accounts; to share them: "
+                    + "credmgr types set \(type.name) keychain_group=\(other.keychainGroup)")
         }
     }
 }

@@ -233,8 +233,7 @@ package struct GroupMigration: Sendable {
                 .temporary,
                 "cannot leave the group: a grant of this host is not in the cluster yet and would be lost",
                 hint:
-                    "try again when the cluster accepts the grants: credmgr accounts --group \(group); or "
-                    + "discard the grants: credmgr groups leave \(group) --forget"
+                    "try again when the cluster accepts the grants: credmgr accounts --group \(group); or discard the grants: credmgr groups leave \(group) --forget"
             )
         }
     }

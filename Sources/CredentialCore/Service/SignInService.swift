@@ -175,8 +175,8 @@ package struct SignInService: Sendable {
         let day = String(grant.signedInAt.rfc3339.prefix(10))
         let scope = UntrustedText.shown(grant.scope.joined(separator: " "))
         return
-            "keeps the grant of \(day) with scope \(scope); to end it: credmgr login --account \(account.id) "
-            + "--replace"
+            "keeps the grant of \(day) with scope \(scope); to end it: "
+            + "credmgr login --account \(account.id) --replace"
     }
 
     /// Sets room aside for what a sign-in will give, before a person is sent to it.

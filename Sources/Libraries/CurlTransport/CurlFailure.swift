@@ -105,8 +105,8 @@ struct CurlFailure {
         let hint: LocalizedMessage =
             switch settings?.source {
             case .type(let name):
-                "if the certificate authority is your own: credmgr types set \(ShellQuoting.word(name)) "
-                    + "ca_certificate=FILE; otherwise check this machine's clock"
+                "if the certificate authority is your own: "
+                    + "credmgr types set \(ShellQuoting.word(name)) ca_certificate=FILE; otherwise check this machine's clock"
             case .configuration, nil:
                 "set ca_certificate in config.json if the certificate authority is your own; otherwise check this "
                     + "machine's clock"

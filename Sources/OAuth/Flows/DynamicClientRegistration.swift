@@ -52,7 +52,8 @@ package struct DynamicClientRegistration: Sendable {
                     .unsupported,
                     "the provider does not register clients: it requires the URL of a client "
                         + "metadata document",
-                    hint: "host a client metadata document (docs/how-to/mcp.md) and set its URL: --client-id https://…")
+                    hint: "host a client metadata document (docs/how-to/mcp.md) and set its URL: "
+                        + "--client-id https://…")
             }
             throw CredentialError(
                 .unsupported, "the provider does not support client registration",

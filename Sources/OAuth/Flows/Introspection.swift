@@ -34,8 +34,9 @@ package struct Introspection: Sendable {
                 .configuration,
                 "the provider does not support token introspection without a client secret: "
                     + "\(error.text)",
-                hint: "show the claims of a readable token: credmgr claims --access-token --type "
-                    + "\(ShellQuoting.word(client.type.name))", details: error.details)
+                hint: "show the claims of a readable token: "
+                    + "credmgr claims --access-token --type \(ShellQuoting.word(client.type.name))",
+                details: error.details)
         }
     }
 }
