@@ -66,6 +66,9 @@ let sources: [Target] =
         // A token from the cache, and how a token is printed
         source("FastToken", ["CredentialCore", "StrictJSON"]),
 
+        // Access tokens for sandboxes: the configuration, the languages of the socket, the rules; over ports
+        source("Broker", ["CredentialCore", "StrictJSON"]),
+
         // Groups that several hosts share: the protocol, over a port
         source("SharedGroups", ["CredentialCore", "StrictJSON"]),
 
@@ -122,11 +125,11 @@ let sources: [Target] =
         source("CommandLine", ["CredentialCore"]),
         source(
             "Commands",
-            ["CommandLine", "FastToken", "CredentialCore", "OAuth", "StrictJSON", "Platform", "PluginHost"]),
+            ["Broker", "CommandLine", "FastToken", "CredentialCore", "OAuth", "StrictJSON", "Platform", "PluginHost"]),
         .executableTarget(
             name: "credmgr",
             dependencies: [
-                "CStartup", "Confine", "FastToken", "Commands", "CredentialCore", "AzureB2CAdapter", "Platform",
+                "CStartup", "Confine", "Broker", "FastToken", "Commands", "CredentialCore", "AzureB2CAdapter", "Platform",
                 "LocalMachine",
                 "SealedCache", "LoopbackHTTP", "QRCodes", "DemoProvider", "StrictJSON",
             ],
@@ -245,6 +248,7 @@ let testTargets: [Target] = [
             "DemoProvider", "LoopbackHTTP", "CryptoSupport", "CredentialCore", "StrictJSON", "Platform",
             "TestSupport",
         ]),
+    tests("BrokerTests", ["Broker", "CredentialCore", "StrictJSON", "TestPorts", "TestSupport"]),
     tests(
         "FastTokenTests",
         [
