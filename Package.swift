@@ -69,6 +69,9 @@ let sources: [Target] =
         // Groups that several hosts share: the protocol, over a port
         source("SharedGroups", ["CredentialCore", "StrictJSON"]),
 
+        // Tokens for sandboxes by a socket: rules and formats, no input or output
+        source("Broker", ["CredentialCore", "StrictJSON"]),
+
         // Adapters of providers
         plugin("GenericOAuth2Adapter", ["CredentialCore", "OAuth", "StrictJSON"]),
         plugin("AzureB2CAdapter", ["CredentialCore", "OAuth", "PropertyLists", "StrictJSON"]),
@@ -172,6 +175,7 @@ let testTargets: [Target] = [
     // The model of a protocol, by SPIN.
     tests("ModelTests", ["TestSupport"]),
     tests("StrictJSONTests", ["StrictJSON"]),
+    tests("BrokerTests", ["Broker", "CredentialCore", "StrictJSON", "TestPorts"]),
     tests(
         "CredentialCoreTests",
         ["PropertyLists", "CredentialCore", "StrictJSON", "CryptoSupport", "TestPorts", "TestSupport"]),
