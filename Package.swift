@@ -104,6 +104,7 @@ let sources: [Target] =
         source(
             "LocalMachine",
             [
+                "Broker", "Sodium",
                 "CredentialCore", "GenericOAuth2Adapter", "AzureB2CAdapter", "Platform", "LocalFiles",
                 "SharedGroups", "EtcdCluster", "SecretServiceStore", "EncryptedFileStore", "SealedCache",
                 "CurlTransport", "CryptoSupport",
@@ -205,7 +206,10 @@ let testTargets: [Target] = [
         ["CLinux", "Platform", "LocalFiles", "CredentialCore", "StrictJSON", "TestSupport"]),
     tests(
         "LocalFilesTests",
-        ["LocalFiles", "Platform", "CredentialCore", "StrictJSON", "CryptoSupport", "TestPorts", "TestSupport"]),
+        [
+            "Broker", "LocalFiles", "Platform", "CredentialCore", "StrictJSON", "CryptoSupport", "TestPorts",
+            "TestSupport",
+        ]),
     tests(
         "SharedGroupsTests",
         [
@@ -214,7 +218,7 @@ let testTargets: [Target] = [
         ]),
     tests(
         "LocalMachineTests",
-        ["LocalMachine", "Platform", "PluginHost", "CredentialCore", "credmgr", "TestSupport"]),
+        ["Broker", "LocalFiles", "LocalMachine", "Platform", "PluginHost", "CredentialCore", "credmgr", "TestSupport"]),
     tests("CryptoSupportTests", ["CryptoSupport", "Sodium", "CredentialCore", "StrictJSON", "TestSupport"]),
     tests(
         "EncryptedFileStoreTests",
