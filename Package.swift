@@ -66,11 +66,11 @@ let sources: [Target] =
         // A token from the cache, and how a token is printed
         source("FastToken", ["CredentialCore", "StrictJSON"]),
 
+        // Access tokens for sandboxes: the configuration, the languages of the socket, the rules; over ports
+        source("Broker", ["CredentialCore", "StrictJSON"]),
+
         // Groups that several hosts share: the protocol, over a port
         source("SharedGroups", ["CredentialCore", "StrictJSON"]),
-
-        // Tokens for sandboxes by a socket: rules and formats, no input or output
-        source("Broker", ["CredentialCore", "StrictJSON"]),
 
         // Adapters of providers
         plugin("GenericOAuth2Adapter", ["CredentialCore", "OAuth", "StrictJSON"]),
@@ -126,11 +126,11 @@ let sources: [Target] =
         source("CommandLine", ["CredentialCore"]),
         source(
             "Commands",
-            ["CommandLine", "FastToken", "CredentialCore", "OAuth", "StrictJSON", "Platform", "PluginHost"]),
+            ["Broker", "CommandLine", "FastToken", "CredentialCore", "OAuth", "StrictJSON", "Platform", "PluginHost"]),
         .executableTarget(
             name: "credmgr",
             dependencies: [
-                "CStartup", "Confine", "FastToken", "Commands", "CredentialCore", "AzureB2CAdapter", "Platform",
+                "CStartup", "Confine", "Broker", "FastToken", "Commands", "CredentialCore", "AzureB2CAdapter", "Platform",
                 "LocalMachine",
                 "SealedCache", "LoopbackHTTP", "QRCodes", "DemoProvider", "StrictJSON",
             ],
@@ -176,7 +176,6 @@ let testTargets: [Target] = [
     // The model of a protocol, by SPIN.
     tests("ModelTests", ["TestSupport"]),
     tests("StrictJSONTests", ["StrictJSON"]),
-    tests("BrokerTests", ["Broker", "CredentialCore", "StrictJSON", "TestPorts"]),
     tests(
         "CredentialCoreTests",
         ["PropertyLists", "CredentialCore", "StrictJSON", "CryptoSupport", "TestPorts", "TestSupport"]),
@@ -253,6 +252,7 @@ let testTargets: [Target] = [
             "DemoProvider", "LoopbackHTTP", "CryptoSupport", "CredentialCore", "StrictJSON", "Platform",
             "TestSupport",
         ]),
+    tests("BrokerTests", ["Broker", "CredentialCore", "StrictJSON", "TestPorts", "TestSupport"]),
     tests(
         "FastTokenTests",
         [
