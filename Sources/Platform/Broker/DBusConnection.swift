@@ -37,6 +37,32 @@ package final class DBusConnection {
         _ = try call(Self.busMethod("AddMatch", [.string(rule)]), deadline)
     }
 
+    /// Subscribes to the change of a name's owner: see ``isLoss(of:from:_:)``.
+    ///
+    /// - Throws: ``ErrorCode/temporary``.
+    package func subscribeToOwner(of name: String, deadline: Deadline) throws(CredentialError) {
+        let rule =
+            "type='signal',sender='\(Self.busName)',interface='\(Self.busName)',member='NameOwnerChanged',"
+            + "arg0='\(name)'"
+        _ = try call(Self.busMethod("AddMatch", [.string(rule)]), deadline)
+    }
+
+    /// Whether a signal says that a name has another owner than `owner`.
+    package func isLoss(of name: String, from owner: String, _ signal: DBusMessage) -> Bool {
+        signal.sender == Self.busName && signal.member == "NameOwnerChanged" && signal.body.count == 3
+            && signal.body[0].string == name && signal.body[2].string != owner
+    }
+
+    /// Sends a message without waiting for a reply.
+    ///
+    /// - Throws: ``ErrorCode/temporary``.
+    package func send(_ message: DBusMessage) throws(CredentialError) {
+        var message = message
+        serial += 1
+        message.serial = serial
+        try send(message.bytes, Deadline(milliseconds: 1_000))
+    }
+
     /// The unique name of the owner of a name; `nil` if the name has none, and the bus can start none.
     ///
     /// - Throws: ``ErrorCode/temporary``.
