@@ -217,7 +217,10 @@ let testTargets: [Target] = [
         ]),
     tests(
         "LocalMachineTests",
-        ["Broker", "LocalFiles", "LocalMachine", "Platform", "PluginHost", "CredentialCore", "credmgr", "TestSupport"]),
+        [
+            "Broker", "CryptoSupport", "LocalFiles", "LocalMachine", "Platform", "PluginHost", "CredentialCore", "StrictJSON", "credmgr",
+            "TestSupport",
+        ]),
     tests("CryptoSupportTests", ["CryptoSupport", "Sodium", "CredentialCore", "StrictJSON", "TestSupport"]),
     tests(
         "EncryptedFileStoreTests",

@@ -43,6 +43,12 @@ enum CommandList {
                 SetupCommand.self,
             ]),
         Section(
+            "Audit log",
+            [
+                AuditCommand.self, AuditVerifyCommand.self, AuditHeadCommand.self, AuditPruneCommand.self,
+                BrokerGrantsCommand.self, BrokerForgetCommand.self,
+            ]),
+        Section(
             "Storage and this program",
             [
                 StoreCommands.self, StoreStatusCommand.self, StoreMigrateCommand.self, StoreUnlockCommand.self,

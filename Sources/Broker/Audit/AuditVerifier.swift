@@ -47,6 +47,8 @@ public struct AuditVerifier: Sendable {
     public private(set) var number: Int64 = 0
     /// The digest of the last line: the `p` of the next one.
     public private(set) var head = AuditLine.firstPrevious
+    /// The number of lines from the first to the last one, cut lines counted.
+    public private(set) var span: Int64 = 0
     private var isBeginning = true
     private var last: (line: [UInt8], place: Place)?
     /// The first of the cut lines that no `start` has covered yet.
@@ -60,6 +62,7 @@ public struct AuditVerifier: Sendable {
     /// Takes the next line, without its newline.
     public mutating func take(_ line: [UInt8], at place: Place) throws(Fault) {
         defer { head = AuditLine.previous(of: line, sha256) }
+        span += 1
         guard let links = AuditLinks(line) else {
             if cut == nil { cut = place }
             number += 1

@@ -93,9 +93,9 @@ public final class KernelCallerIdentifier: CallerIdentifier {
 /// Programs that run other programs' code, so that their file does not name a caller.
 enum Interpreters {
     private static let names: Set<String> = [
-        "ash", "awk", "bash", "bun", "busybox", "bwrap", "credmgr", "csh", "curl", "dash", "deno", "dotnet", "elvish", "env",
+        "ash", "awk", "bash", "bun", "busybox", "bwrap", "credmgr", "csh", "dash", "deno", "dotnet", "elvish", "env",
         "erl", "beam.smp", "expect", "fish", "gawk", "gdb", "ghc", "guile", "java", "julia", "ksh", "lua", "luajit", "m4",
-        "make", "mawk", "mksh", "nc", "ncat", "netcat", "node", "nodejs", "nu", "nushell", "octave-cli", "perl", "php",
+        "mawk", "mksh", "nc", "ncat", "netcat", "node", "nodejs", "nu", "nushell", "octave-cli", "perl", "php",
         "podman", "pwsh", "python", "R", "ruby", "runc", "crun", "sbcl", "sh", "socat", "ssh-agent", "strace", "tclsh",
         "tcsh", "wish", "xonsh", "yash", "zsh",
     ]

@@ -1,3 +1,4 @@
+package import Broker
 package import CredentialCore
 import FastToken
 package import PluginHost
@@ -26,6 +27,8 @@ package struct CommandContext: Sendable {
     package var qrCodes: any QRCodes
     /// The demonstration that `demo` shows.
     package var demonstration: any DemoRunner
+    /// The audit logs and consents of brokers, and the parts of a server that this machine keeps or asks.
+    package var brokerRecords: any BrokerRecords = NoBrokerRecords()
 
     /// Makes a context.
     package init(
