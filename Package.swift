@@ -79,7 +79,7 @@ let sources: [Target] =
     // Adapters of the machine
     + boundary("Platform", header: "CLinux", ["CredentialCore"])
     + [
-        source("LocalFiles", ["SharedGroups", "Sodium", "Platform", "CredentialCore", "StrictJSON"], in: "Stores"),
+        source("LocalFiles", ["Broker", "SharedGroups", "Sodium", "Platform", "CredentialCore", "StrictJSON"], in: "Stores"),
         source("EncryptedFileStore", ["Platform", "LocalFiles", "CredentialCore", "StrictJSON"], in: "Stores"),
         source("EtcdCluster", ["SharedGroups", "Platform", "CredentialCore"], in: "Stores"),
         source("SealedCache", ["Sodium", "Platform", "CredentialCore"], in: "Stores"),
@@ -104,6 +104,7 @@ let sources: [Target] =
         source(
             "LocalMachine",
             [
+                "Broker", "Sodium",
                 "CredentialCore", "GenericOAuth2Adapter", "AzureB2CAdapter", "Platform", "LocalFiles",
                 "SharedGroups", "EtcdCluster", "SecretServiceStore", "EncryptedFileStore", "SealedCache",
                 "CurlTransport", "CryptoSupport",
@@ -204,7 +205,10 @@ let testTargets: [Target] = [
         ["CLinux", "Platform", "LocalFiles", "CredentialCore", "StrictJSON", "TestSupport"]),
     tests(
         "LocalFilesTests",
-        ["LocalFiles", "Platform", "CredentialCore", "StrictJSON", "CryptoSupport", "TestPorts", "TestSupport"]),
+        [
+            "Broker", "LocalFiles", "Platform", "CredentialCore", "StrictJSON", "CryptoSupport", "TestPorts",
+            "TestSupport",
+        ]),
     tests(
         "SharedGroupsTests",
         [
@@ -213,7 +217,10 @@ let testTargets: [Target] = [
         ]),
     tests(
         "LocalMachineTests",
-        ["LocalMachine", "Platform", "PluginHost", "CredentialCore", "credmgr", "TestSupport"]),
+        [
+            "Broker", "CryptoSupport", "LocalFiles", "LocalMachine", "Platform", "PluginHost", "CredentialCore", "StrictJSON", "credmgr",
+            "TestSupport",
+        ]),
     tests("CryptoSupportTests", ["CryptoSupport", "Sodium", "CredentialCore", "StrictJSON", "TestSupport"]),
     tests(
         "EncryptedFileStoreTests",
