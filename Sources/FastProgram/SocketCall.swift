@@ -58,6 +58,7 @@ enum SocketCall {
 
     static func report(_ kind: String, _ message: String) {
         // Without standard error no place is left for the message.
-        try? StandardStream.error.write("credmgr: " + kind + ": " + UntrustedText.shown(message, limit: 4_000) + "\n")
+        try? StandardStream.error.write(
+            "credmgr: " + kind + ": " + UntrustedText.shown(message, limit: 4_000) + "\n")
     }
 }

@@ -17,7 +17,8 @@ enum SocketExec {
             // An error is no place for the file, as its absence is.
             let file = (try? ExecTokenFile(runtime: environment["XDG_RUNTIME_DIR"])) ?? nil
             if file == nil {
-                SocketCall.report("warning", "no directory in memory for the token's file: only the variable is set")
+                SocketCall.report(
+                    "warning", "no directory in memory for the token's file: only the variable is set")
             }
             var launch = SpawnConfiguration(path, Array(program.words.dropFirst()), environment: environment)
             let text = String(decoding: content.dropLast(), as: UTF8.self)

@@ -66,7 +66,8 @@ package struct BrokerClient: Sendable {
             case "denied", "ended": "see the broker's entries on its host: credmgr broker show NAME"
             default: retryAfter.map { "try again in \($0) s" }
             }
-        return CredentialError(code, "the broker refuses the request: \(shown)", hint: hint,
+        return CredentialError(
+            code, "the broker refuses the request: \(shown)", hint: hint,
             details: reason.map { ["reason: " + UntrustedText.shown($0, limit: 60)] } ?? [])
     }
 
@@ -209,7 +210,8 @@ package struct BrokerClient: Sendable {
         _ words: CallSignature, execInfo: String?, wantsIDToken: Bool = false, now: Timestamp
     ) throws(CredentialError) -> [UInt8] {
         let info = execInfo.flatMap { try? JSONValue.parse($0) }?.object
-        guard let info, let cluster = info["spec"]?.object?["cluster"]?.object, cluster["server"]?.string != nil else {
+        guard let info, let cluster = info["spec"]?.object?["cluster"]?.object, cluster["server"]?.string != nil
+        else {
             return try token(words, wantsIDToken: wantsIDToken, now: now)
                 .bytes(as: .execCredential, execInfo: execInfo)
         }

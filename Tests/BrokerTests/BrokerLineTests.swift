@@ -52,8 +52,10 @@ struct BrokerLineTests {
     }
 
     static let malformed = [
-        "no JSON", "{", "{}", "[]", #"{"op":"token","op":"token"}"#, #"{"op":"token","extra":1}"#, #"{"op":"other"}"#,
-        #"{"op":1}"#, #"{"op":"token","scope":"read"}"#, #"{"op":"token","scope":[]}"#, #"{"op":"token","scope":[1]}"#,
+        "no JSON", "{", "{}", "[]", #"{"op":"token","op":"token"}"#, #"{"op":"token","extra":1}"#,
+        #"{"op":"other"}"#,
+        #"{"op":1}"#, #"{"op":"token","scope":"read"}"#, #"{"op":"token","scope":[]}"#,
+        #"{"op":"token","scope":[1]}"#,
         #"{"op":"token","resource":["x"]}"#, #"{"op":"token","audience":1}"#, #"{"op":"token","origin":[]}"#,
         #"{"op":"token","min_valid":-1}"#, #"{"op":"token","min_valid":86401}"#, #"{"op":"token","min_valid":1.0}"#,
         #"{"op":"token","min_valid":"60"}"#, #"{"op":"token","id_token":false}"#, #"{"op":"token","entry":""}"#,
@@ -72,7 +74,8 @@ struct BrokerLineTests {
     }
 
     @Test func `a line that is not UTF-8 or too long is malformed`() {
-        #expect(talk([Array(#"{"op":"#.utf8) + [0x22, 0xFF, 0x22, 0x7D, 0x0A]]).map { $0["error"] } == ["malformed"])
+        #expect(
+            talk([Array(#"{"op":"#.utf8) + [0x22, 0xFF, 0x22, 0x7D, 0x0A]]).map { $0["error"] } == ["malformed"])
         let long = #"{"op":"hello","x":""# + String(repeating: "x", count: 65_536)
         #expect(talk(long).map { $0["error"] } == ["malformed"])
         #expect(talk(long + "\"}\n").map { $0["error"] } == ["malformed"])

@@ -57,7 +57,8 @@ struct BrokerServiceTests {
         scene.issuer.answer(at: scene.clock.now, scope: ["read", "admin"])
         #expect(scene.failure() == .denied(.tooBroad))
         let accepting = try BrokerScene(
-            #"{"entries":[{"name":"w","type":"Work","scope":["read"],"release":"token","broader":"accept"}],"ask":"never"}"#)
+            #"{"entries":[{"name":"w","type":"Work","scope":["read"],"release":"token","broader":"accept"}],"ask":"never"}"#
+        )
         accepting.issuer.answer(at: accepting.clock.now, scope: ["read", "admin"])
         #expect(try accepting.release().scope == ["read", "admin"])
     }
@@ -86,7 +87,8 @@ struct BrokerServiceTests {
     @Test(arguments: [
         (ErrorCode.signInRequired, BrokerError.signInRequired), (.noSuchAccount, .signInRequired),
         (.storeLocked, .locked), (.storeUnavailable, .locked), (.temporary, .temporary), (.lockTimeout, .temporary),
-        (.ambiguousAccount, .ambiguous), (.denied, .denied), (.validationFailed, .denied), (.internalFault, .failed),
+        (.ambiguousAccount, .ambiguous), (.denied, .denied), (.validationFailed, .denied),
+        (.internalFault, .failed),
         (.configuration, .failed),
     ])
     func `an error of the host's code has its reply`(code: ErrorCode, error: BrokerError) {
@@ -156,7 +158,8 @@ struct BrokerServiceTests {
         scene.log.fill()
         #expect(scene.failure() == BrokerFailure(.temporary, reason: "audit", retryAfter: 5))
         let going = try BrokerScene(
-            #"{"entries":[{"name":"w","type":"Work","release":"token"}],"ask":"never","audit":{"on_failure":"continue"}}"#)
+            #"{"entries":[{"name":"w","type":"Work","release":"token"}],"ask":"never","audit":{"on_failure":"continue"}}"#
+        )
         going.log.fill()
         #expect(going.failure() == nil)
     }

@@ -130,7 +130,8 @@ import Testing
 
     @Test func `commands that change accounts exit with 2 and name the socket`() throws {
         for words in [
-            ["login"], ["logout"], ["refresh"], ["store", "status"], ["broker", "list"], ["setup", "git"], ["types"],
+            ["login"], ["logout"], ["refresh"], ["store", "status"], ["broker", "list"], ["setup", "git"],
+            ["types"],
             ["use", "x"], ["rules"], ["watch"], ["groups"],
         ] {
             let outcome = try ask(words)

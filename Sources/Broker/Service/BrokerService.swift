@@ -128,10 +128,7 @@ public final class BrokerService: Sendable {
         let found = entries.filter { entry in
             (name.map { $0 == entry.name } ?? true) && (type.map { $0 == entry.type } ?? true)
         }
-        guard let first = found.first else {
-            if name == nil, type == nil { throw .denied(.notInBroker) }
-            throw .denied(.notInBroker)
-        }
+        guard let first = found.first else { throw .denied(.notInBroker) }
         guard found.count == 1 else { throw BrokerFailure(.ambiguous) }
         return first
     }

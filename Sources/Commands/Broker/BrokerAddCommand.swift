@@ -15,7 +15,8 @@ struct BrokerAddCommand: Command {
         options: [type, account, scope, resource, audience, origin, release, lifetime, ask, speak],
         examples: [
             .init(
-                "read access for eight hours", "credmgr broker add dev --type Work --scope read --release token --for 8h")
+                "read access for eight hours",
+                "credmgr broker add dev --type Work --scope read --release token --for 8h")
         ],
         exitStatuses: [2])
 
@@ -27,7 +28,8 @@ struct BrokerAddCommand: Command {
     private static let origin = Option.list("origin", .any("ORIGIN"), "an origin that the token may go to")
     private static let release = Option.choice(
         "release", "RELEASE", of: BrokerEntry.Release.self, "the form in which callers get tokens")
-    private static let lifetime = Option.time("for", atLeast: 1, "end the broker this long after the first connection")
+    private static let lifetime = Option.time(
+        "for", atLeast: 1, "end the broker this long after the first connection")
     private static let ask = Option.choice(
         "ask", "WHEN", of: BrokerConfiguration.Ask.self, "when to ask for consent")
     private static let speak = Option.choice(

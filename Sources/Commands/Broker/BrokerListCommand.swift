@@ -21,7 +21,8 @@ struct BrokerFacts: Sendable {
         let files = BrokerFiles(session.context)
         configuration = try files.read(name)
         file = files.path(of: name)
-        let serving = running.first { $0.instance == name }
+        let serving =
+            running.first { $0.instance == name }
             ?? running.first { BrokerInstance.belongs($0.instance, to: name) }
         socket = session.context.brokers.socketPath(of: serving?.instance ?? name)
         process = serving?.process

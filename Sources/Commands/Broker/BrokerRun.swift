@@ -36,6 +36,11 @@ struct BrokerRun: Sendable {
         _ configuration: BrokerConfiguration, instance: String, path: String? = nil, group: String? = nil,
         idle: Int64? = nil, _ around: Surroundings, _ session: CommandSession
     ) throws(CredentialError) {
+        if configuration.revokesAtEnd {
+            throw CredentialError(
+                .unsupported, "\"revoke_at_end\" of broker \(configuration.name) is not supported",
+                hint: "credmgr broker set \(configuration.name) --unset revoke_at_end")
+        }
         self.session = session
         self.around = around
         let host = session.context.brokers, clock = session.context.machine.bootClock
@@ -52,7 +57,8 @@ struct BrokerRun: Sendable {
             return limit * 1_000 - idled
         }
         let wallClock = session.context.clock
-        var plan = BrokerPlan(instance: instance, connections: { service.configuration.connections }) { open, idled in
+        var plan = BrokerPlan(instance: instance, connections: { service.configuration.connections }) {
+            open, idled in
             if service.hasEnded { return 0 }
             let left = service.end.map { $0.seconds(since: wallClock.now) * 1_000 }
             guard let idleLeft = isIdle(open, idled) else { return left }

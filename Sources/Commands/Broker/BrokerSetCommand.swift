@@ -78,7 +78,8 @@ struct BrokerSetCommand: Command {
                 }
                 return .array(elements)
             }
-            throw CredentialError(.usage, "no entry '\(UntrustedText.shown(first, limit: 60))' in the broker's file")
+            throw CredentialError(
+                .usage, "no entry '\(UntrustedText.shown(first, limit: 60))' in the broker's file")
         default:
             throw CredentialError(
                 .usage, "key '\(UntrustedText.shown(key, limit: 200))' leads through a value that is not an object")

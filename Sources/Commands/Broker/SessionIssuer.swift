@@ -89,7 +89,8 @@ private struct TargetAccount: EntryAccount {
         query.forceRefresh = order.forceRefresh
         query.owner = order.owner
         let answer = try TokenAcquirer(session).token(query, target)
-        let end: Timestamp? = if let idToken = answer.idToken { (try? StoredIDToken(idToken))?.expiresAt } else { nil }
+        let end: Timestamp? =
+            if let idToken = answer.idToken { (try? StoredIDToken(idToken))?.expiresAt } else { nil }
         return IssuedToken(
             answer.token, idToken: order.wantsIDToken ? answer.idToken : nil, idTokenExpiresAt: end,
             wasRefreshed: answer.refreshed)
@@ -112,9 +113,10 @@ private struct TargetAccount: EntryAccount {
     }
 
     func roleCredentials(_ role: String, by token: IssuedToken) throws(CredentialError) -> JSONObject {
-        let words = AWSCommand.spec.path + [
-            "--type", target.type.name, "--account", target.account.id, "--role-arn", role,
-        ]
+        let words =
+            AWSCommand.spec.path + [
+                "--type", target.type.name, "--account", target.account.id, "--role-arn", role,
+            ]
         guard case .command(let arguments) = try ArgumentParser(.standard).parse(words) else {
             throw CredentialError(.internalFault, "the role's credentials cannot be requested")
         }

@@ -102,4 +102,3 @@ struct SocketClient: Sendable {
         return first
     }
 }
-

@@ -161,7 +161,8 @@ enum SocketCommands {
         var token = try client.token(asked, origin: origin)
         let plain = try message.request(
             to: address, of: AccountType(name: entry.type, adapter: "", clientID: ""), session)
-        var output = RequestOutput(session, path: arguments[RequestCommand.output], showsHead: arguments[RequestCommand.include])
+        var output = RequestOutput(
+            session, path: arguments[RequestCommand.output], showsHead: arguments[RequestCommand.include])
         func send() throws(CredentialError) -> HTTPResponse {
             var request = plain
             request.headers.append(("Authorization", "\(token.tokenType) \(try token.checkedToken())"))

@@ -31,9 +31,10 @@ final class TokenFileRefresher: Sendable {
     }
 
     /// Returns a token for a query, and how it is shown.
-    typealias Source = @Sendable (TokenQuery, MemoizedCall?) throws(CredentialError) -> (
-        answer: TokenService.Answer, shown: TokenOutput
-    )
+    typealias Source =
+        @Sendable (TokenQuery, MemoizedCall?) throws(CredentialError) -> (
+            answer: TokenService.Answer, shown: TokenOutput
+        )
 
     /// Makes a keeper of an account's token.
     ///

@@ -57,7 +57,8 @@ package struct BrokerPlaces: Sendable {
         }
         guard status.st_uid == geteuid() || status.st_uid == 0, status.st_mode & 0o022 == 0 else {
             throw CredentialError(
-                .storeUnavailable, "others can write the socket's directory \(CredentialError.shownPath(directory))",
+                .storeUnavailable,
+                "others can write the socket's directory \(CredentialError.shownPath(directory))",
                 hint: "chmod go-w '\(CredentialError.shownPath(directory))'")
         }
     }

@@ -31,7 +31,8 @@ struct LinuxBrokerHost: BrokerHost {
 
     /// The first of the sockets that systemd passes (sd_listen_fds(3)).
     private var passedSocket: Int32? {
-        guard environment["LISTEN_PID"] == String(getpid()), let count = environment["LISTEN_FDS"].flatMap({ Int($0) }),
+        guard environment["LISTEN_PID"] == String(getpid()),
+            let count = environment["LISTEN_FDS"].flatMap({ Int($0) }),
             count >= 1
         else { return nil }
         return 3
@@ -93,7 +94,11 @@ private final class LinuxBrokerServer: BrokerServer {
     func close() {
         // systemd keeps its socket.
         if !isPassed {
-            if plan.path == nil { places.remove(plan.instance, withDirectory: plan.isTemporary) } else { places.removeSocket(path) }
+            if plan.path == nil {
+                places.remove(plan.instance, withDirectory: plan.isTemporary)
+            } else {
+                places.removeSocket(path)
+            }
         }
         places.removeControl(plan.instance)
         lock.release()
