@@ -66,6 +66,9 @@ let sources: [Target] =
         // A token from the cache, and how a token is printed
         source("FastToken", ["CredentialCore", "StrictJSON"]),
 
+        // Access tokens for sandboxes: the configuration, the languages of the socket, the rules; over ports
+        source("Broker", ["CredentialCore", "StrictJSON"]),
+
         // Groups that several hosts share: the protocol, over a port
         source("SharedGroups", ["CredentialCore", "StrictJSON"]),
 
@@ -76,7 +79,7 @@ let sources: [Target] =
     // Adapters of the machine
     + boundary("Platform", header: "CLinux", ["CredentialCore"])
     + [
-        source("LocalFiles", ["SharedGroups", "Sodium", "Platform", "CredentialCore", "StrictJSON"], in: "Stores"),
+        source("LocalFiles", ["Broker", "SharedGroups", "Sodium", "Platform", "CredentialCore", "StrictJSON"], in: "Stores"),
         source("EncryptedFileStore", ["Platform", "LocalFiles", "CredentialCore", "StrictJSON"], in: "Stores"),
         source("EtcdCluster", ["SharedGroups", "Platform", "CredentialCore"], in: "Stores"),
         source("SealedCache", ["Sodium", "Platform", "CredentialCore"], in: "Stores"),
@@ -101,6 +104,7 @@ let sources: [Target] =
         source(
             "LocalMachine",
             [
+                "Broker", "Sodium",
                 "CredentialCore", "GenericOAuth2Adapter", "AzureB2CAdapter", "Platform", "LocalFiles",
                 "SharedGroups", "EtcdCluster", "SecretServiceStore", "EncryptedFileStore", "SealedCache",
                 "CurlTransport", "CryptoSupport",
@@ -122,11 +126,11 @@ let sources: [Target] =
         source("CommandLine", ["CredentialCore"]),
         source(
             "Commands",
-            ["CommandLine", "FastToken", "CredentialCore", "OAuth", "StrictJSON", "Platform", "PluginHost"]),
+            ["Broker", "CommandLine", "FastToken", "CredentialCore", "OAuth", "StrictJSON", "Platform", "PluginHost"]),
         .executableTarget(
             name: "credmgr",
             dependencies: [
-                "CStartup", "Confine", "FastToken", "Commands", "CredentialCore", "AzureB2CAdapter", "Platform",
+                "CStartup", "Confine", "Broker", "FastToken", "Commands", "CredentialCore", "AzureB2CAdapter", "Platform",
                 "LocalMachine",
                 "SealedCache", "LoopbackHTTP", "QRCodes", "DemoProvider", "StrictJSON",
             ],
@@ -201,7 +205,10 @@ let testTargets: [Target] = [
         ["CLinux", "Platform", "LocalFiles", "CredentialCore", "StrictJSON", "TestSupport"]),
     tests(
         "LocalFilesTests",
-        ["LocalFiles", "Platform", "CredentialCore", "StrictJSON", "CryptoSupport", "TestPorts", "TestSupport"]),
+        [
+            "Broker", "LocalFiles", "Platform", "CredentialCore", "StrictJSON", "CryptoSupport", "TestPorts",
+            "TestSupport",
+        ]),
     tests(
         "SharedGroupsTests",
         [
@@ -210,7 +217,10 @@ let testTargets: [Target] = [
         ]),
     tests(
         "LocalMachineTests",
-        ["LocalMachine", "Platform", "PluginHost", "CredentialCore", "credmgr", "TestSupport"]),
+        [
+            "Broker", "CryptoSupport", "LocalFiles", "LocalMachine", "Platform", "PluginHost", "CredentialCore", "StrictJSON", "credmgr",
+            "TestSupport",
+        ]),
     tests("CryptoSupportTests", ["CryptoSupport", "Sodium", "CredentialCore", "StrictJSON", "TestSupport"]),
     tests(
         "EncryptedFileStoreTests",
@@ -245,6 +255,7 @@ let testTargets: [Target] = [
             "DemoProvider", "LoopbackHTTP", "CryptoSupport", "CredentialCore", "StrictJSON", "Platform",
             "TestSupport",
         ]),
+    tests("BrokerTests", ["Broker", "CredentialCore", "StrictJSON", "TestPorts", "TestSupport"]),
     tests(
         "FastTokenTests",
         [

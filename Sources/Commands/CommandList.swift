@@ -43,6 +43,18 @@ enum CommandList {
                 SetupCommand.self,
             ]),
         Section(
+            "Brokers",
+            [
+                BrokerCommands.self, BrokerAddCommand.self, BrokerSetCommand.self, BrokerRemoveCommand.self,
+                BrokerListCommand.self, BrokerShowCommand.self, BrokerServeCommand.self, BrokerEnvCommand.self,
+                BrokerStopCommand.self, BrokerGrantsCommand.self, BrokerForgetCommand.self,
+            ]),
+        Section(
+            "Audit log",
+            [
+                AuditCommand.self, AuditVerifyCommand.self, AuditHeadCommand.self, AuditPruneCommand.self,
+            ]),
+        Section(
             "Storage and this program",
             [
                 StoreCommands.self, StoreStatusCommand.self, StoreMigrateCommand.self, StoreUnlockCommand.self,

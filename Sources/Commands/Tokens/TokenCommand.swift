@@ -36,14 +36,14 @@ struct TokenCommand: Command {
             return LocalizedMessage(verbatim: ShellQuoting.line(["credmgr"] + line))
         })
 
-    private static let introspect = Option.flag(
+    static let introspect = Option.flag(
         "introspect", "print the provider's description of the token as JSON (RFC 7662)")
     static let format = Option.choice("format", "FORMAT", of: TokenFormat.self, "the output format")
-    private static let output = Option.value(
+    static let output = Option.value(
         "output", .file, "write to a private file, replaced atomically; - for standard output")
-    private static let takeOver = Option.flag(
+    static let takeOver = Option.flag(
         "take-over", "in a shared group: refresh despite another host's unfinished refresh")
-    private static let keep = Option.flag("keep", "with --output: refresh the file until you stop credmgr")
+    static let keep = Option.flag("keep", "with --output: refresh the file until you stop credmgr")
 
     let arguments: Arguments
 
@@ -102,7 +102,7 @@ struct TokenCommand: Command {
 }
 
 /// A file of the user's that holds a token. It stays when the program ends.
-private struct ReplacedFile: PrivateFile {
+struct ReplacedFile: PrivateFile {
     let path: String
     let programs: any ProcessPort
 

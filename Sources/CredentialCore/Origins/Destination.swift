@@ -74,7 +74,7 @@ package struct Destination: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// The port that a rule without one means.
-    var isAtStandardPort: Bool { Self.schemes.contains { $0.name == scheme && $0.port == port } }
+    package var isAtStandardPort: Bool { Self.schemes.contains { $0.name == scheme && $0.port == port } }
 
     private var address: URI? { URI("\(scheme)://\(host.contains(":") ? "[\(host)]" : host)") }
 }

@@ -28,7 +28,7 @@ struct Machine: Sendable {
     /// The context that commands are given.
     var context: CommandContext {
         let searchPath = local.directories.configSearchPath + local.directories.dataSearchPath
-        return CommandContext(
+        var context = CommandContext(
             machine: local.ports, workingDirectories: WorkingDirectory.paths(local.environment),
             console: console, settings: B2CSettings(),
             dataFolder: LinuxDataDirectoryInspector(path: local.directories.dataFolder, clock: local.clock),
@@ -36,7 +36,10 @@ struct Machine: Sendable {
             presets: PresetCatalog(folders: searchPath.map { $0 + "/presets" }, files: local.files),
             programs: local.programs, redirects: local.redirects(in: console.translations, answersAfterwards: true),
             qrCodes: QRCodeEncoder(),
-            demonstration: DemoWalkthrough(machine: self))
+            demonstration: DemoWalkthrough(machine: self),
+            brokers: LinuxBrokerHost(environment: local.environment))
+        context.brokerRecords = LocalBrokerRecords(local)
+        return context
     }
 }
 

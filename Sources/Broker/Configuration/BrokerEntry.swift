@@ -1,0 +1,153 @@
+package import CredentialCore
+
+/// An entry of a broker: one account of one type, with the most that a caller may request.
+public struct BrokerEntry: Sendable, Hashable {
+    /// The form in which callers get tokens.
+    public enum Release: String, Sendable, CaseIterable {
+        /// Access tokens.
+        case token
+        /// Access tokens and ID tokens.
+        case idToken = "id_token"
+        /// No tokens: only the proxy uses them.
+        case proxyOnly = "proxy-only"
+
+        /// The forms by what they permit.
+        var rank: Int {
+            switch self {
+            case .proxyOnly: 0
+            case .token: 1
+            case .idToken: 2
+            }
+        }
+    }
+
+    /// The answer to a provider that grants more scopes than the entry has.
+    public enum Broader: String, Sendable, CaseIterable {
+        case refuse, accept
+    }
+
+    /// The name by which callers choose the entry.
+    public var name: String
+    /// The account type.
+    public var type: String
+    /// The account's name; `nil` for the type's default.
+    public var account: String?
+    /// The policy; `nil` for the type's default.
+    public var policy: String?
+    /// The scopes; `nil` for the type's.
+    public var scope: [String]?
+    /// The resources (RFC 8707), the default first.
+    public var resource: [String]
+    /// The audiences, the default first.
+    public var audience: [String]
+    /// The origins that callers may name.
+    public var origins: [String]
+    /// The form in which callers get tokens.
+    public var release: Release
+    /// Whether a granted scope that is wider than the entry's is refused.
+    public var broader: Broader
+
+    /// The keys of an entry in the file.
+    package static let keys = [
+        "name", "type", "account", "policy", "scope", "resource", "audience", "origins", "release", "broader",
+    ]
+
+    /// Makes an entry without restrictions.
+    public init(name: String, type: String, release: Release = .token) {
+        self.name = name
+        self.type = type
+        self.release = release
+        resource = []
+        audience = []
+        origins = []
+        broader = .refuse
+    }
+
+    /// Reads an entry.
+    ///
+    /// - Throws: ``ErrorCode/configuration``, with the key.
+    init(_ reader: DefinitionReader) throws(CredentialError) {
+        guard let name = try reader.string("name", DefinitionValidation.name) else {
+            throw reader.fault("name", "is missing")
+        }
+        guard let type = try reader.string("type", DefinitionValidation.name) else {
+            throw reader.fault("type", "is missing")
+        }
+        let origins = try reader.strings("origins") { text in
+            BrokerOrigin(text) == nil ? "must be an origin such as https://api.example.com" : nil
+        }
+        let release: Release
+        if let chosen = try reader.choice("release", of: Release.self) {
+            release = chosen
+        } else if origins.isEmpty {
+            throw reader.fault("release", "or 'origins' is missing")
+        } else {
+            release = .proxyOnly
+        }
+        self.init(name: name, type: type, release: release)
+        account = try reader.string("account")
+        policy = try reader.string("policy")
+        if reader.has("scope") { scope = try reader.strings("scope", DefinitionValidation.scopeToken) }
+        resource = try reader.strings("resource", DefinitionValidation.plainText)
+        audience = try reader.strings("audience", DefinitionValidation.plainText)
+        self.origins = origins
+        broader = try reader.choice("broader", of: Broader.self) ?? .refuse
+    }
+
+    /// Returns this entry within the bounds of a newer version of it; `nil` if nothing of it is left.
+    ///
+    /// - Parameter typeScope: returns the scopes of an account type, which stand for scopes that are not written.
+    func narrowed(to newer: BrokerEntry, typeScope: (String) -> [String]) -> BrokerEntry? {
+        guard newer.type == type, newer.account == account, newer.policy == policy else { return nil }
+        var entry = self
+        if scope != newer.scope {
+            let bound = newer.scope ?? typeScope(type)
+            let own = scope ?? typeScope(type)
+            entry.scope = own.filter(bound.contains)
+            if entry.scope?.isEmpty == true, !own.isEmpty { return nil }
+        }
+        for list in [\BrokerEntry.resource, \BrokerEntry.audience] where !self[keyPath: list].isEmpty {
+            entry[keyPath: list] = self[keyPath: list].filter(newer[keyPath: list].contains)
+            // Without a resource the token would be for another API.
+            if entry[keyPath: list].isEmpty { return nil }
+        }
+        entry.origins = origins.filter(newer.origins.contains)
+        if newer.release.rank < release.rank { entry.release = newer.release }
+        if newer.broader == .refuse { entry.broader = .refuse }
+        return entry
+    }
+}
+
+/// An origin (RFC 6454 §6.2): a scheme, a host and a port.
+public struct BrokerOrigin: Sendable, Hashable, CustomStringConvertible {
+    /// The scheme, the host and the port, in lower case.
+    package let destination: Destination
+
+    /// Reads `https://HOST` or `https://HOST:PORT`.
+    ///
+    /// - Returns: `nil` for a text with a path, and for a text that is not an origin.
+    public init?(_ text: String) {
+        let authority = text.drop { $0 != ":" }.dropFirst(3)
+        guard text.contains("://"), !authority.contains(where: { "/?#@\\ ".contains($0) }), let address = URI(text),
+            let destination = Destination(address)
+        else { return nil }
+        self.destination = destination
+    }
+
+    /// The origin of a server.
+    package init(_ destination: Destination) { self.destination = destination }
+
+    /// The scheme and the host, with the port if the scheme has another.
+    public var description: String {
+        let host = destination.host.contains(":") ? "[\(destination.host)]" : destination.host
+        return "\(destination.scheme)://\(host)" + (destination.isAtStandardPort ? "" : ":\(destination.port)")
+    }
+
+    /// Whether both are the same origin.
+    public static func == (left: BrokerOrigin, right: BrokerOrigin) -> Bool {
+        left.description == right.description
+    }
+
+    /// Hashes the origin.
+    public func hash(into hasher: inout Hasher) { hasher.combine(description) }
+}
