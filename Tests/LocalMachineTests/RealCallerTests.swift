@@ -68,7 +68,9 @@ import Testing
             ["/usr/bin/curl", "-s", "--unix-socket", "SOCK", "http://x/"], waits: false, hasHandles: hasHandles)
         #expect(found.executable == "/usr/bin/curl")
         #expect(found.uid == geteuid())
-        #expect(found.key.kind == .exe || found.key.kind == .unit || found.key.kind == .container || found.key.kind == .ssh)
+        #expect(
+            found.key.kind == .exe || found.key.kind == .unit || found.key.kind == .container
+                || found.key.kind == .ssh)
         #expect(found.start != nil)
     }
 
@@ -79,7 +81,9 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `a program that replaced itself after the connection is the program that it runs now`(hasHandles: Bool) throws {
+    func `a program that replaced itself after the connection is the program that it runs now`(hasHandles: Bool)
+        throws
+    {
         let found = try caller(
             python(
                 """

@@ -95,7 +95,9 @@ package struct OIDCAgentConversation: BrokerConversation {
         ask.audience = try text("audience", object)
         ask.scope = try text("scope", object)?.split(separator: " ").map(String.init)
         if let value = object["min_valid_period"] {
-            guard let seconds = value.integer, (0...86_400).contains(seconds) else { throw BrokerFailure(.malformed) }
+            guard let seconds = value.integer, (0...86_400).contains(seconds) else {
+                throw BrokerFailure(.malformed)
+            }
             ask.minValid = Int(seconds)
         }
         return ask
