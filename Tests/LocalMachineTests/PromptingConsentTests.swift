@@ -49,7 +49,6 @@ final class SetClock: WallClock {
     private let temporary: TemporaryFolder
     private let audit = MemoryAudit()
     private let clock = SetClock()
-    private let uptime = Mutex<Int64>(0)
 
     init() throws { temporary = try TemporaryFolder() }
 

@@ -82,8 +82,6 @@ package final class AuditLogFiles: AuditLogs {
         guard let place = try place(of: broker) else { return }
         try place.whileLocked { () throws(CredentialError) in
             for name in try AuditFolder.names(place.folder) { try place.folder.remove(name) }
-            // The lock goes last: a writer that waits for it finds another file of its name.
-            try place.folder.remove(AuditFolder.lockName)
             place.folder.syncNames()
         }
     }
