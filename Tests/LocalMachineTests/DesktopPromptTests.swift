@@ -92,7 +92,7 @@ import Testing
         bus.standardError = FileHandle.nullDevice
         try bus.run()
         defer {
-            bus.terminate()
+            kill(bus.processIdentifier, SIGKILL)
             bus.waitUntilExit()
         }
         let line = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
@@ -107,7 +107,7 @@ import Testing
         service.standardOutput = ready
         try service.run()
         defer {
-            service.terminate()
+            kill(service.processIdentifier, SIGKILL)
             service.waitUntilExit()
         }
         #expect(String(decoding: ready.fileHandleForReading.availableData, as: UTF8.self) == "ready\n")

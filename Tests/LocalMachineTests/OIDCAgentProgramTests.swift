@@ -63,7 +63,7 @@ import Testing
         process.standardOutput = output
         process.standardError = errors
         try process.run()
-        let limit = DispatchWorkItem { process.terminate() }
+        let limit = DispatchWorkItem { kill(process.processIdentifier, SIGKILL) }
         DispatchQueue.global().asyncAfter(deadline: .now() + 20, execute: limit)
         let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
         let errorText = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)

@@ -39,7 +39,7 @@ import Testing
         process.standardInput = Pipe()
         try process.run()
         defer {
-            process.terminate()
+            kill(process.processIdentifier, SIGKILL)
             process.waitUntilExit()
         }
         var polled = pollfd(fd: listener, events: Int16(POLLIN), revents: 0)
@@ -101,7 +101,7 @@ import Testing
                 """
                 r, w = os.pipe()
                 if os.fork() == 0:
-                    os.close(w); os.read(r, 1); print(1, flush=True); time.sleep(20)
+                    os.close(w); os.read(r, 1); print(1, flush=True); time.sleep(5)
                 os._exit(0)
                 """), hasHandles: hasHandles
         ) { $0.waitUntilExit() }

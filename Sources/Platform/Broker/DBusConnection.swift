@@ -67,9 +67,12 @@ package final class DBusConnection {
     ///
     /// - Throws: ``ErrorCode/temporary``.
     package func owner(of name: String, deadline: Deadline) throws(CredentialError) -> String? {
+        let question = Self.busMethod("GetNameOwner", [.string(name)])
+        let now = try reply(to: question, deadline)
+        if now.kind == .reply { return now.body.first?.string }
+        // A name without an owner may be one of a service that the bus starts.
         let start = try reply(to: Self.busMethod("StartServiceByName", [.string(name), .uint32(0)]), deadline)
-        guard start.kind == .reply else { return nil }
-        return try reply(to: Self.busMethod("GetNameOwner", [.string(name)]), deadline).body.first?.string
+        return start.kind == .reply ? try call(question, deadline).body.first?.string : nil
     }
 
     /// Calls a method and waits for its reply.
