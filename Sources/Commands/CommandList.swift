@@ -43,10 +43,16 @@ enum CommandList {
                 SetupCommand.self,
             ]),
         Section(
+            "Brokers",
+            [
+                BrokerCommands.self, BrokerAddCommand.self, BrokerSetCommand.self, BrokerRemoveCommand.self,
+                BrokerListCommand.self, BrokerShowCommand.self, BrokerServeCommand.self, BrokerEnvCommand.self,
+                BrokerStopCommand.self, BrokerGrantsCommand.self, BrokerForgetCommand.self,
+            ]),
+        Section(
             "Audit log",
             [
                 AuditCommand.self, AuditVerifyCommand.self, AuditHeadCommand.self, AuditPruneCommand.self,
-                BrokerGrantsCommand.self, BrokerForgetCommand.self,
             ]),
         Section(
             "Storage and this program",

@@ -28,6 +28,11 @@ import Glibc
             message = readMessage()
             return message
         }
+        if let path = BrokerClient.path(ProcessEnvironment.variable) {
+            SocketCall.answer(call, path, message: read)
+            if let message { putBack(message) }
+            return
+        }
         if let program = call.program { return FastExec.run(call, program, words) }
         if let token = FastToken.answer(words, message: read, in: FastPathEnvironment.ofThisMachine) {
             print(token)
@@ -40,7 +45,7 @@ import Glibc
     private static func plainWords() -> [String]? {
         let count = Int(fast_argument_count())
         guard count > 1, let arguments = unsafe fast_arguments(), unsafe getenv("LD_PRELOAD") == nil,
-            let home = unsafe getenv("HOME"), unsafe home.pointee != 0
+            isHomeKnown
         else { return nil }
         var words: [String] = []
         for index in 0..<count {
@@ -50,6 +55,12 @@ import Glibc
             words.append(word)
         }
         return ProgramAlias.words(of: words)
+    }
+
+    /// Whether the home directory is known, or not needed: a broker's socket needs none.
+    private static var isHomeKnown: Bool {
+        if let home = unsafe getenv("HOME"), unsafe home.pointee != 0 { return true }
+        return BrokerClient.path(ProcessEnvironment.variable) != nil
     }
 
     // MARK: Input

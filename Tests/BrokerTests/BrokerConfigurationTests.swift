@@ -66,7 +66,8 @@ struct BrokerConfigurationTests {
     }
 
     @Test func `a replaced file narrows at once when it permits less`() throws {
-        let old = try Self.read(with: #","ask":"never","until":"2027-01-01T00:00:00Z""#, entry: #","scope":["a","b"]"#)
+        let old = try Self.read(
+            with: #","ask":"never","until":"2027-01-01T00:00:00Z""#, entry: #","scope":["a","b"]"#)
         let new = try Self.read(
             with: #","ask":"always","until":"2026-12-01T00:00:00Z","limits":{"per_minute":3}"#,
             entry: #","scope":["b","c"]"#)
@@ -81,7 +82,8 @@ struct BrokerConfigurationTests {
         let old = try Self.read(with: #","ask":"always","for":"1h""#, entry: #","scope":["a"]"#)
         let new = try Self.read(
             #"{"entries":[{"name":"work","type":"Work","release":"id_token","scope":["a","b"],"broader":"accept"},"#
-                + #"{"name":"more","type":"Work","release":"token"}],"ask":"never","speak":["oidc-agent","credmgr"]}"#)
+                + #"{"name":"more","type":"Work","release":"token"}],"ask":"never","speak":["oidc-agent","credmgr"]}"#
+        )
         #expect(old.narrowed(to: new) { _ in [] } == old)
     }
 

@@ -46,8 +46,11 @@ public struct BrokerClouds: Sendable, Hashable {
 
     /// The names of the configured clouds, as `hello` lists them.
     public var names: [String] {
-        [gce.map { _ in "gce" }, azure.map { _ in "azure" }, aws.map { _ in "aws" }, actions.map { _ in "actions" }]
-            .compactMap(\.self)
+        [
+            gce.map { _ in "gce" }, azure.map { _ in "azure" }, aws.map { _ in "aws" },
+            actions.map { _ in "actions" },
+        ]
+        .compactMap(\.self)
     }
 
     /// Whether no cloud is configured.

@@ -91,7 +91,8 @@ package struct LineConversation: BrokerConversation {
         let configuration = service.configuration
         return JSONObject([
             "ok": true, "v": 1, "version": .string(facts.version), "broker": .string(service.name),
-            "speak": JSONValue(configuration.speak.map(\.rawValue)), "clouds": JSONValue(configuration.clouds.names),
+            "speak": JSONValue(configuration.speak.map(\.rawValue)),
+            "clouds": JSONValue(configuration.clouds.names),
             "netns": JSONValue(facts.netns),
         ])
     }

@@ -2,6 +2,9 @@ import CredentialCore
 public import StrictJSON
 
 extension BrokerService {
+    /// Answers one of the helpers for other programs.
+    ///
+    /// - Throws: ``BrokerFailure``.
     public func helper(
         _ helper: BrokerHelper, input: JSONObject, entry: String?, to caller: Caller
     ) throws(BrokerFailure) -> JSONObject {
@@ -132,7 +135,10 @@ extension BrokerService {
     ) throws(BrokerFailure) -> (BrokerEntry, HelperPermission) {
         do throws(BrokerFailure) {
             let candidates = entries().filter { entry in name.map { $0 == entry.name } ?? true }
-            if candidates.isEmpty { throw BrokerFailure(hasEnded ? .ended : .denied, reason: hasEnded ? nil : DenialReason.notInBroker.rawValue) }
+            if candidates.isEmpty {
+                throw BrokerFailure(
+                    hasEnded ? .ended : .denied, reason: hasEnded ? nil : DenialReason.notInBroker.rawValue)
+            }
             for entry in candidates where entry.release != .proxyOnly {
                 let permission: HelperPermission?
                 do throws(CredentialError) {
@@ -150,7 +156,8 @@ extension BrokerService {
             }
             throw BrokerFailure.denied(.origin)
         } catch {
-            throw refused(error, name, "\(place.scheme)://\(UntrustedText.shown(place.authority, limit: 200))", nil, caller)
+            throw refused(
+                error, name, "\(place.scheme)://\(UntrustedText.shown(place.authority, limit: 200))", nil, caller)
         }
     }
 

@@ -2,16 +2,21 @@ public import CredentialCore
 import Synchronization
 
 extension BrokerService: TokenReleaser {
+    /// The entries that callers may use now.
     public func entries() -> [BrokerEntry] {
         readAgain()
         return hasEnded ? [] : configuration.entries
     }
 
+    /// Returns the issuer of the account type of an entry; `nil` if its definition names none.
     public func issuer(of entry: BrokerEntry) -> String? { (try? parts.issuer.account(of: entry))?.issuer }
 
     /// Returns the account that an entry means now; `nil` if it has none.
     public func account(of entry: BrokerEntry) -> (any EntryAccount)? { try? parts.issuer.account(of: entry) }
 
+    /// Returns a token that the configuration and the user allow.
+    ///
+    /// - Throws: ``BrokerFailure``.
     public func release(_ ask: TokenAsk, to caller: Caller) throws(BrokerFailure) -> ReleasedToken {
         var name = ask.entry
         do throws(BrokerFailure) {
@@ -110,7 +115,7 @@ extension BrokerService: TokenReleaser {
         }
         let left = token.expiresAt.seconds(since: now)
         guard left > 0 else { throw BrokerFailure(.temporary, retryAfter: 1) }
-        if let most = configuration.tokenLifeAtMost, !token.hasKnownEnd || left > most, !start.revokesAtEnd {
+        if let most = configuration.tokenLifeAtMost, !token.hasKnownEnd || left > most {
             throw .denied(.tooLong)
         }
         var idToken: Secret?

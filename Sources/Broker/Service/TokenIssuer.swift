@@ -134,8 +134,9 @@ public struct IssuedToken: Sendable {
     public var wasRefreshed: Bool
 
     /// Makes a token.
-    public init(_ token: AccessToken, idToken: Secret? = nil, idTokenExpiresAt: Timestamp? = nil, wasRefreshed: Bool = false)
-    {
+    public init(
+        _ token: AccessToken, idToken: Secret? = nil, idTokenExpiresAt: Timestamp? = nil, wasRefreshed: Bool = false
+    ) {
         self.token = token
         self.idToken = idToken
         self.idTokenExpiresAt = idTokenExpiresAt

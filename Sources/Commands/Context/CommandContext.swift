@@ -27,6 +27,8 @@ package struct CommandContext: Sendable {
     package var qrCodes: any QRCodes
     /// The demonstration that `demo` shows.
     package var demonstration: any DemoRunner
+    /// The sockets of brokers.
+    package var brokers: any BrokerHost
     /// The audit logs and consents of brokers, and the parts of a server that this machine keeps or asks.
     package var brokerRecords: any BrokerRecords = NoBrokerRecords()
 
@@ -35,7 +37,7 @@ package struct CommandContext: Sendable {
         machine: MachinePorts, workingDirectories: [String], console: any Console, settings: any SettingsImporter,
         dataFolder: any DataDirectoryInspector, providers: PluginCatalog, presets: PresetCatalog,
         programs: any ProcessPort, redirects: any RedirectReceivers, qrCodes: any QRCodes,
-        demonstration: any DemoRunner
+        demonstration: any DemoRunner, brokers: any BrokerHost = NoBrokerHost()
     ) {
         self.machine = machine
         self.workingDirectories = workingDirectories
@@ -48,6 +50,7 @@ package struct CommandContext: Sendable {
         self.redirects = redirects
         self.qrCodes = qrCodes
         self.demonstration = demonstration
+        self.brokers = brokers
     }
 }
 

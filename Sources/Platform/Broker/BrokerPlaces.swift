@@ -49,7 +49,7 @@ package struct BrokerPlaces: Sendable {
     ///
     /// - Throws: ``ErrorCode/storeUnavailable``.
     package static func check(directoryOf path: String) throws(CredentialError) {
-        let directory = directory(of: path)
+        let directory = UnixSocket.directory(of: path)
         var status = stat()
         guard unsafe stat(directory, &status) == 0 else {
             throw CredentialError(
@@ -57,21 +57,52 @@ package struct BrokerPlaces: Sendable {
         }
         guard status.st_uid == geteuid() || status.st_uid == 0, status.st_mode & 0o022 == 0 else {
             throw CredentialError(
-                .storeUnavailable, "others can write the socket's directory \(CredentialError.shownPath(directory))",
+                .storeUnavailable,
+                "others can write the socket's directory \(CredentialError.shownPath(directory))",
                 hint: "chmod go-w '\(CredentialError.shownPath(directory))'")
         }
     }
 
-    static func directory(of path: String) -> String {
-        guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "." }
-        return slash == path.utf8.startIndex ? "/" : String(path[..<slash])
+    /// Makes the listening socket of a broker whose lock this process has.
+    ///
+    /// - Parameter group: the group that may connect, too.
+    /// - Throws: ``ErrorCode/storeUnavailable`` if others can write the directory; ``ErrorCode/temporary`` if
+    ///   another server listens there; ``ErrorCode/usage`` for an unknown group; ``ErrorCode/inputOutput``.
+    package func listen(at path: String, group: String?) throws(CredentialError) -> FileDescriptor {
+        try Self.check(directoryOf: path)
+        var status = stat()
+        if unsafe lstat(path, &status) == 0 {
+            let shown = CredentialError.shownPath(path)
+            guard status.st_mode & S_IFMT == Self.socketKind else {
+                throw CredentialError(.inputOutput, "\(shown) exists and is not a socket")
+            }
+            if UnixSocket.isServed(path) {
+                throw CredentialError(.temporary, "another server listens at \(shown)")
+            }
+            _ = unsafe unlink(path)
+        }
+        guard let group else { return try UnixSocket.listen(at: path, mode: 0o600) }
+        guard let entry = unsafe getgrnam(group) else {
+            throw CredentialError(.usage, "no group '\(UntrustedText.shown(group, limit: 60))'")
+        }
+        let number = unsafe entry.pointee.gr_gid
+        let listener = try UnixSocket.listen(at: path, mode: 0o600)
+        guard unsafe chown(path, gid_t.max, number) == 0, unsafe chmod(path, 0o660) == 0 else {
+            throw .system("cannot set the group of", path, number: errno)
+        }
+        return listener
     }
 
-    /// Removes an instance's socket and directory.
-    package func remove(_ instance: String) {
+    private static let socketKind: mode_t = 0o140000
+
+    /// Removes a socket that this process has made.
+    package func removeSocket(_ path: String) { _ = unsafe unlink(path) }
+
+    /// Removes an instance's socket, and its directory if no sandbox can have mounted it for longer.
+    package func remove(_ instance: String, withDirectory: Bool) {
         let path = socket(of: instance)
         _ = unsafe unlink(path)
-        _ = unsafe rmdir(Self.directory(of: path))
+        if withDirectory { _ = unsafe rmdir(UnixSocket.directory(of: path)) }
     }
 
     // MARK: Locks
