@@ -79,7 +79,9 @@ let sources: [Target] =
     // Adapters of the machine
     + boundary("Platform", header: "CLinux", ["CredentialCore"])
     + [
-        source("LocalFiles", ["Broker", "SharedGroups", "Sodium", "Platform", "CredentialCore", "StrictJSON"], in: "Stores"),
+        source(
+            "LocalFiles", ["Broker", "SharedGroups", "Sodium", "Platform", "CredentialCore", "StrictJSON"],
+            in: "Stores"),
         source("EncryptedFileStore", ["Platform", "LocalFiles", "CredentialCore", "StrictJSON"], in: "Stores"),
         source("EtcdCluster", ["SharedGroups", "Platform", "CredentialCore"], in: "Stores"),
         source("SealedCache", ["Sodium", "Platform", "CredentialCore"], in: "Stores"),
@@ -126,11 +128,15 @@ let sources: [Target] =
         source("CommandLine", ["CredentialCore"]),
         source(
             "Commands",
-            ["Broker", "CommandLine", "FastToken", "CredentialCore", "OAuth", "StrictJSON", "Platform", "PluginHost"]),
+            [
+                "Broker", "CommandLine", "FastToken", "CredentialCore", "OAuth", "StrictJSON", "Platform",
+                "PluginHost",
+            ]),
         .executableTarget(
             name: "credmgr",
             dependencies: [
-                "CStartup", "Confine", "Broker", "FastToken", "Commands", "CredentialCore", "AzureB2CAdapter", "Platform",
+                "CStartup", "Confine", "Broker", "FastToken", "Commands", "CredentialCore", "AzureB2CAdapter",
+                "Platform",
                 "LocalMachine",
                 "SealedCache", "LoopbackHTTP", "QRCodes", "DemoProvider", "StrictJSON",
             ],
@@ -218,7 +224,8 @@ let testTargets: [Target] = [
     tests(
         "LocalMachineTests",
         [
-            "Broker", "CryptoSupport", "LocalFiles", "LocalMachine", "Platform", "PluginHost", "CredentialCore", "StrictJSON", "credmgr",
+            "Broker", "CryptoSupport", "LocalFiles", "LocalMachine", "Platform", "PluginHost", "CredentialCore",
+            "StrictJSON", "credmgr",
             "TestSupport",
         ]),
     tests("CryptoSupportTests", ["CryptoSupport", "Sodium", "CredentialCore", "StrictJSON", "TestSupport"]),

@@ -56,7 +56,8 @@ final class MemoryPeers: PeerProcesses {
         _ file: ExecutableFile? = git, groups: String? = "0::/user.slice/user-1000.slice/session-3.scope\n",
         parent: Int32 = 1, start: UInt64 = 500, name: String = "git"
     ) -> MemoryPeers.Process {
-        MemoryPeers.Process(facts: ProcessFacts(start: start, parent: parent, name: name), file: file, groups: groups)
+        MemoryPeers.Process(
+            facts: ProcessFacts(start: start, parent: parent, name: name), file: file, groups: groups)
     }
 
     private func caller(_ peers: MemoryPeers, usesDigests: Bool = true) throws -> Caller {
@@ -87,14 +88,16 @@ final class MemoryPeers: PeerProcesses {
     }
 
     @Test(arguments: [
-        "python3", "python3.11", "sh", "bash", "dash", "node", "perl5.36.0", "ruby3.1", "busybox", "java", "credmgr",
+        "python3", "python3.11", "sh", "bash", "dash", "node", "perl5.36.0", "ruby3.1", "busybox", "java",
+        "credmgr",
         "qemu-x86_64", "ld-linux-x86-64.so.2", "php8.2", "lua5.4",
     ])
     func `KernelCallerIdentifier takes an interpreter for no key`(name: String) throws {
         var file = Self.git
         file.path = "/usr/bin/\(name)"
         #expect(
-            try caller(MemoryPeers(Self.peer, [42: Self.process(file)])).key == CallerKey(kind: .uid, value: "1000"))
+            try caller(MemoryPeers(Self.peer, [42: Self.process(file)])).key == CallerKey(kind: .uid, value: "1000")
+        )
     }
 
     @Test(arguments: ["shellcheck", "nodemon", "pythonista", "git", "javac"])
@@ -135,9 +138,11 @@ final class MemoryPeers: PeerProcesses {
     @Test func `KernelCallerIdentifier names a service and a container before the executable`() throws {
         let service = Self.process(groups: "0::/system.slice/backup.service\n")
         #expect(
-            try caller(MemoryPeers(Self.peer, [42: service])).key == CallerKey(kind: .unit, value: "backup.service"))
+            try caller(MemoryPeers(Self.peer, [42: service])).key == CallerKey(kind: .unit, value: "backup.service")
+        )
         let id = String(repeating: "0123456789abcdef", count: 4)
-        let container = Self.process(groups: "0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-\(id).scope\n")
+        let container = Self.process(
+            groups: "0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-\(id).scope\n")
         #expect(
             try caller(MemoryPeers(Self.peer, [42: container])).key
                 == CallerKey(kind: .container, value: "libpod-\(id)"))

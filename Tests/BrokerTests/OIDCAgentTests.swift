@@ -143,7 +143,8 @@ final class MemoryReleaser: TokenReleaser {
         asks.withLock { $0.append(ask) }
         guard ask.entry ?? "work" == "work" else { throw .denied(.notInBroker) }
         return ReleasedToken(
-            accessToken: Secret("T"), expiresOn: 1_795_700_000, issuer: "https://login.example.com/", accountID: "a",
+            accessToken: Secret("T"), expiresOn: 1_795_700_000, issuer: "https://login.example.com/",
+            accountID: "a",
             accountType: "Work")
     }
 
@@ -160,7 +161,8 @@ private struct PlainBoxes: BoxCryptography {
         guard peer.contains(where: { $0 != 0 }) else { return nil }
         return BoxSession(
             publicKey: [UInt8](repeating: 7, count: 32), nonceSize: 24, overhead: 16,
-            nonce: { [UInt8](repeating: 3, count: 24) }, seal: { plain, _ in [UInt8](repeating: 9, count: 16) + plain },
+            nonce: { [UInt8](repeating: 3, count: 24) },
+            seal: { plain, _ in [UInt8](repeating: 9, count: 16) + plain },
             open: { sealed, _ in Array(sealed.dropFirst(16)) })
     }
 }

@@ -57,8 +57,9 @@ import Testing
         #expect(!(try text().contains("\"token\":\"token\"")))
         let mode = try FileManager.default.attributesOfItem(atPath: file())[.posixPermissions] as? Int
         #expect(mode == 0o600)
-        let keyMode = try FileManager.default.attributesOfItem(
-            atPath: temporary.path + "/credmgr/audit.key")[.posixPermissions] as? Int
+        let keyMode =
+            try FileManager.default.attributesOfItem(
+                atPath: temporary.path + "/credmgr/audit.key")[.posixPermissions] as? Int
         #expect(keyMode == 0o600)
         #expect(try logs.verify("b").number == 2)
     }
@@ -67,7 +68,9 @@ import Testing
         try log().write(AuditEvent(.issue, token: Secret("one")))
         try log().write(AuditEvent(.issue, token: Secret("one")))
         try log().write(AuditEvent(.issue, token: Secret("two")))
-        let tags = try text().split(separator: "\n").map { $0.components(separatedBy: "\"token\":\"")[1].prefix(16) }
+        let tags = try text().split(separator: "\n").map {
+            $0.components(separatedBy: "\"token\":\"")[1].prefix(16)
+        }
         #expect(tags[0] == tags[1])
         #expect(tags[1] != tags[2])
     }
@@ -237,7 +240,7 @@ import Testing
         let disk = temporary.path + "/disk"
         try FileManager.default.createDirectory(atPath: disk, withIntermediateDirectories: true)
         guard system("mount -t tmpfs -o size=64k,mode=700 tmpfs \(disk)") == 0 else { return }
-        defer { system("umount \(disk)") }
+        defer { _ = system("umount \(disk)") }
         let log = AuditLogFile(broker: "b", stateHome: disk, time: { [clock] in clock.now })
         let logs = AuditLogFiles(stateHome: disk, time: { [clock] in clock.now })
         var failure: CredentialError?, count = 0
@@ -271,6 +274,15 @@ import Testing
         try log.write(AuditEvent(.deny))
         #expect(try lines.next().map { String(decoding: $0, as: UTF8.self).contains("\"deny\"") } == true)
         #expect(try lines.next() == nil)
+    }
+
+    @Test func `AuditLogFiles removes a log`() throws {
+        try log().write(AuditEvent(.start))
+        #expect(try logs.brokers() == ["b"])
+        try logs.remove("b")
+        #expect(try logs.brokers().isEmpty)
+        try log().write(AuditEvent(.start))
+        #expect(try logs.verify("b").number == 1)
     }
 
     @Test func `AuditLogFile gives each line to the journal`() throws {

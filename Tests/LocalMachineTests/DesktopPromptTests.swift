@@ -92,7 +92,7 @@ import Testing
         bus.standardError = FileHandle.nullDevice
         try bus.run()
         defer {
-            bus.terminate()
+            kill(bus.processIdentifier, SIGKILL)
             bus.waitUntilExit()
         }
         let line = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
@@ -107,7 +107,7 @@ import Testing
         service.standardOutput = ready
         try service.run()
         defer {
-            service.terminate()
+            kill(service.processIdentifier, SIGKILL)
             service.waitUntilExit()
         }
         #expect(String(decoding: ready.fileHandleForReading.availableData, as: UTF8.self) == "ready\n")
@@ -202,7 +202,9 @@ import Testing
         #expect(try ask("echo 'ERR 83918950 Inappropriate ioctl for device <Pinentry>'") == nil)
         #expect(try ask("exit 1") == nil)
         let log = try String(contentsOfFile: temporary.path + "/log", encoding: .utf8)
-        #expect(log.contains("SETDESC credmgr: uid:1 requests a token%0ACaller: uid:1 (pid 2), uid:1%0AAccount: 100%25"))
+        #expect(
+            log.contains("SETDESC credmgr: uid:1 requests a token%0ACaller: uid:1 (pid 2), uid:1%0AAccount: 100%25")
+        )
     }
 
     @Test func `PinentryPrompt is not here without the program`() {

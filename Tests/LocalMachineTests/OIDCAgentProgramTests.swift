@@ -14,7 +14,8 @@ import Testing
     private static let program = "/usr/bin/oidc-token"
     private static let isInstalled = FileManager.default.isExecutableFile(atPath: program)
     private static let python = NSHomeDirectory() + "/.cache/credmgr-tests/clients/bin/python3"
-    private static let hasLibrary = FileManager.default.isExecutableFile(atPath: python)
+    private static let hasLibrary =
+        FileManager.default.isExecutableFile(atPath: python)
         && Glibc.system("'\(python)' -c 'import liboidcagent' 2>/dev/null") == 0
 
     private let temporary: TemporaryFolder
@@ -22,7 +23,8 @@ import Testing
     init() throws { temporary = try TemporaryFolder() }
 
     /// Serves connections on a socket while a program runs.
-    private func run(_ words: [String]) throws -> (output: String, errors: String, status: Int32, asks: [TokenAsk]) {
+    private func run(_ words: [String]) throws -> (output: String, errors: String, status: Int32, asks: [TokenAsk])
+    {
         let path = temporary.path + "/sock"
         let listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
         try #require(listener >= 0)
@@ -61,7 +63,7 @@ import Testing
         process.standardOutput = output
         process.standardError = errors
         try process.run()
-        let limit = DispatchWorkItem { process.terminate() }
+        let limit = DispatchWorkItem { kill(process.processIdentifier, SIGKILL) }
         DispatchQueue.global().asyncAfter(deadline: .now() + 20, execute: limit)
         let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
         let errorText = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)

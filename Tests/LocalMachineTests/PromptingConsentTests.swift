@@ -49,7 +49,6 @@ final class SetClock: WallClock {
     private let temporary: TemporaryFolder
     private let audit = MemoryAudit()
     private let clock = SetClock()
-    private let uptime = Mutex<Int64>(0)
 
     init() throws { temporary = try TemporaryFolder() }
 
@@ -69,7 +68,8 @@ final class SetClock: WallClock {
         _ key: String = "1:2", entry: String = "e", scope: [String] = ["a"], always: Bool = false
     ) -> ConsentQuestion {
         ConsentQuestion(
-            caller: Caller(uid: 1, pid: 2, executable: "/usr/bin/x", key: CallerKey(kind: .exe, value: key)), entry: entry,
+            caller: Caller(uid: 1, pid: 2, executable: "/usr/bin/x", key: CallerKey(kind: .exe, value: key)),
+            entry: entry,
             account: "ada@example.com", type: "Work", scope: scope, broker: "b", always: always)
     }
 

@@ -39,7 +39,7 @@ import Testing
         process.standardInput = Pipe()
         try process.run()
         defer {
-            process.terminate()
+            kill(process.processIdentifier, SIGKILL)
             process.waitUntilExit()
         }
         var polled = pollfd(fd: listener, events: Int16(POLLIN), revents: 0)
@@ -68,7 +68,9 @@ import Testing
             ["/usr/bin/curl", "-s", "--unix-socket", "SOCK", "http://x/"], waits: false, hasHandles: hasHandles)
         #expect(found.executable == "/usr/bin/curl")
         #expect(found.uid == geteuid())
-        #expect(found.key.kind == .exe || found.key.kind == .unit || found.key.kind == .container || found.key.kind == .ssh)
+        #expect(
+            found.key.kind == .exe || found.key.kind == .unit || found.key.kind == .container
+                || found.key.kind == .ssh)
         #expect(found.start != nil)
     }
 
@@ -79,7 +81,9 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `a program that replaced itself after the connection is the program that it runs now`(hasHandles: Bool) throws {
+    func `a program that replaced itself after the connection is the program that it runs now`(hasHandles: Bool)
+        throws
+    {
         let found = try caller(
             python(
                 """
@@ -97,7 +101,7 @@ import Testing
                 """
                 r, w = os.pipe()
                 if os.fork() == 0:
-                    os.close(w); os.read(r, 1); print(1, flush=True); time.sleep(20)
+                    os.close(w); os.read(r, 1); print(1, flush=True); time.sleep(5)
                 os._exit(0)
                 """), hasHandles: hasHandles
         ) { $0.waitUntilExit() }

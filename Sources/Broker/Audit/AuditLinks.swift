@@ -40,7 +40,8 @@ public struct AuditLinks: Sendable, Equatable {
         else { return nil }
         isStart = line[(quote + Self.what.count)...].starts(with: Self.start)
         let end = line.count - tail
-        guard line[end...].starts(with: Self.last), line[(line.count - Self.ending.count)...].elementsEqual(Self.ending)
+        guard line[end...].starts(with: Self.last),
+            line[(line.count - Self.ending.count)...].elementsEqual(Self.ending)
         else { return nil }
         let digest = line[(end + Self.last.count)..<(line.count - Self.ending.count)]
         guard digest.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }) else { return nil }

@@ -31,6 +31,11 @@ public protocol AuditLogs: Sendable {
     /// - Throws: ``ErrorCode/inputOutput``; ``ErrorCode/temporary`` if the log is locked.
     func prune(_ broker: String, olderThan seconds: Int64?) throws(CredentialError) -> Int64
 
+    /// Removes a log as a whole: its broker must not run.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    func remove(_ broker: String) throws(CredentialError)
+
     /// Waits until a log may have changed.
     ///
     /// - Parameter milliseconds: the longest time.

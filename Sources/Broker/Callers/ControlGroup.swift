@@ -4,7 +4,9 @@ public struct ControlGroup: Sendable, Equatable {
     public let path: String
 
     /// The beginnings of the names that container engines give to groups, each followed by the container's ID.
-    private static let engines = ["libpod", "docker", "crio", "cri-containerd", "nerdctl", "lxc.payload.", "machine"]
+    private static let engines = [
+        "libpod", "docker", "crio", "cri-containerd", "nerdctl", "lxc.payload.", "machine",
+    ]
     /// The names of the units of OpenSSH's server.
     private static let sshUnits = ["ssh.service", "sshd.service"]
 
@@ -31,7 +33,8 @@ public struct ControlGroup: Sendable, Equatable {
             let name = Self.without(".scope", components[index])
             if let engine = Self.engines.first(where: { name.hasPrefix($0) }) {
                 let id = name.dropFirst(engine.utf8.count).drop { $0 == "-" || $0 == "." }
-                if Self.isContainerID(id) || engine == "lxc.payload." || engine == "machine" && name != components[index],
+                if Self.isContainerID(id) || engine == "lxc.payload."
+                    || engine == "machine" && name != components[index],
                     !id.isEmpty
                 {
                     return String(name)

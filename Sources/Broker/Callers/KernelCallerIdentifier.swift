@@ -27,13 +27,16 @@ public final class KernelCallerIdentifier: CallerIdentifier {
         self.usesDigests = usesDigests
     }
 
+    /// Identifies the caller: see ``CallerIdentifier/caller(ofSocket:)``.
     public func caller(ofSocket descriptor: Int32) throws(CredentialError) -> Caller {
         guard let peer = processes.credentials(ofSocket: descriptor) else {
             throw CredentialError(.inputOutput, "cannot identify the caller: the kernel does not name its user")
         }
         let unknown = Caller.unknown(uid: peer.uid, pid: peer.pid)
         let handle = processes.handle(ofSocket: descriptor)
-        guard peer.pid > 0, let before = processes.facts(of: peer.pid), handle?.isAlive ?? true else { return unknown }
+        guard peer.pid > 0, let before = processes.facts(of: peer.pid), handle?.isAlive ?? true else {
+            return unknown
+        }
         let file = processes.executable(of: peer.pid)
         let group = processes.controlGroups(of: peer.pid).flatMap(ControlGroup.init(file:))
         let ssh = ssh(peer.pid, before, file, group)
@@ -48,7 +51,8 @@ public final class KernelCallerIdentifier: CallerIdentifier {
     }
 
     private func key(
-        _ peer: PeerCredentials, _ file: ExecutableFile?, _ group: ControlGroup?, _ ssh: (kind: String, value: String)?
+        _ peer: PeerCredentials, _ file: ExecutableFile?, _ group: ControlGroup?,
+        _ ssh: (kind: String, value: String)?
     ) -> CallerKey {
         if let container = group?.container { return CallerKey(kind: .container, value: container) }
         if let ssh { return CallerKey(kind: .ssh, value: ssh.value) }
@@ -93,15 +97,19 @@ public final class KernelCallerIdentifier: CallerIdentifier {
 /// Programs that run other programs' code, so that their file does not name a caller.
 enum Interpreters {
     private static let names: Set<String> = [
-        "ash", "awk", "bash", "bun", "busybox", "bwrap", "credmgr", "csh", "dash", "deno", "dotnet", "elvish", "env",
-        "erl", "beam.smp", "expect", "fish", "gawk", "gdb", "ghc", "guile", "java", "julia", "ksh", "lua", "luajit", "m4",
+        "ash", "awk", "bash", "bun", "busybox", "bwrap", "credmgr", "csh", "dash", "deno", "dotnet", "elvish",
+        "env",
+        "erl", "beam.smp", "expect", "fish", "gawk", "gdb", "ghc", "guile", "java", "julia", "ksh", "lua", "luajit",
+        "m4",
         "mawk", "mksh", "nc", "ncat", "netcat", "node", "nodejs", "nu", "nushell", "octave-cli", "perl", "php",
-        "podman", "pwsh", "python", "R", "ruby", "runc", "crun", "sbcl", "sh", "socat", "ssh-agent", "strace", "tclsh",
+        "podman", "pwsh", "python", "R", "ruby", "runc", "crun", "sbcl", "sh", "socat", "ssh-agent", "strace",
+        "tclsh",
         "tcsh", "wish", "xonsh", "yash", "zsh",
     ]
     /// The beginnings of names that end with a version, or an architecture.
     private static let families = [
-        "python", "pypy", "perl", "ruby", "php", "lua", "node", "tclsh", "ld-linux", "ld-musl", "ld.so", "qemu-", "java",
+        "python", "pypy", "perl", "ruby", "php", "lua", "node", "tclsh", "ld-linux", "ld-musl", "ld.so", "qemu-",
+        "java",
         "guile", "bash", "nc.",
     ]
 

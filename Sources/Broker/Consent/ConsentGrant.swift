@@ -49,7 +49,8 @@ public struct ConsentGrant: Sendable, Equatable {
     /// Reads what ``json`` wrote; `nil` for another object.
     public init?(json: JSONObject) {
         guard let caller = json["caller"]?.string.flatMap({ CallerKey($0) }), let entry = json["entry"]?.string,
-            let scope = json["scope"]?.array, case let words = scope.compactMap(\.string), words.count == scope.count,
+            let scope = json["scope"]?.array, case let words = scope.compactMap(\.string),
+            words.count == scope.count,
             let created = json["created"]?.string.flatMap(Timestamp.init(rfc3339:)),
             let until = json["until"]?.string.flatMap(Timestamp.init(rfc3339:))
         else { return nil }

@@ -100,12 +100,7 @@ public struct ConsentRefusals: Sendable {
     /// Whether a caller is refused without a prompt.
     ///
     /// - Parameter now: milliseconds on a clock that nobody sets.
-    public mutating func blocks(_ caller: CallerKey, at now: Int64) -> Bool {
-        guard let end = ends[caller] else { return false }
-        if now < end { return true }
-        ends[caller] = nil
-        return false
-    }
+    public func blocks(_ caller: CallerKey, at now: Int64) -> Bool { ends[caller].map { now < $0 } ?? false }
 
     /// Adds a refusal.
     public mutating func add(_ caller: CallerKey, at now: Int64) {

@@ -28,7 +28,7 @@ public struct BoxSession: Sendable {
     }
 }
 
-/// The encryption of oidc-agent: libsodium's `crypto_kx` and `crypto_secretbox`.
+/// The encryption of oidc-agent: `crypto_box` of NaCl.
 public protocol BoxCryptography: Sendable {
     /// Makes the keys for a client's public key; `nil` for one that is refused, as the zero key is.
     func makeSession(with peer: [UInt8]) -> BoxSession?

@@ -95,7 +95,9 @@ package struct OIDCAgentConversation: BrokerConversation {
         ask.audience = try text("audience", object)
         ask.scope = try text("scope", object)?.split(separator: " ").map(String.init)
         if let value = object["min_valid_period"] {
-            guard let seconds = value.integer, (0...86_400).contains(seconds) else { throw BrokerFailure(.malformed) }
+            guard let seconds = value.integer, (0...86_400).contains(seconds) else {
+                throw BrokerFailure(.malformed)
+            }
             ask.minValid = Int(seconds)
         }
         return ask
@@ -125,6 +127,8 @@ package struct OIDCAgentConversation: BrokerConversation {
 /// Reads the parts of a request, all within the time of a first line.
 struct OIDCAgentInput {
     private static let time: Int64 = 10_000
+    /// The bytes that are read at once: more than a part needs, so that bytes after a frame show.
+    private static let piece = 1 << 14
 
     private let connection: any BrokerConnection
     private let clock: any BootClock
@@ -144,7 +148,7 @@ struct OIDCAgentInput {
     /// Takes so many bytes; `nil` if they do not come, or are not ASCII.
     mutating func take(_ count: Int) -> String? {
         while buffer.count < count {
-            guard readMore(count - buffer.count) else { return nil }
+            guard readMore(Self.piece) else { return nil }
         }
         let bytes = buffer[..<count]
         guard bytes.allSatisfy({ (0x21..<0x7F).contains($0) }) else { return nil }
@@ -162,7 +166,7 @@ struct OIDCAgentInput {
                 buffer.removeSubrange(...place)
                 return text
             }
-            guard buffer.count <= limit, readMore(1) else { return nil }
+            guard buffer.count <= limit, readMore(Self.piece) else { return nil }
         }
     }
 
@@ -172,7 +176,7 @@ struct OIDCAgentInput {
             if buffer.count > limit { return nil }
             let last = buffer.last { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
             if last == UInt8(ascii: "}"), (try? JSONValue.parse(buffer)) != nil { return buffer }
-            guard readMore(limit + 1 - buffer.count) else { return nil }
+            guard readMore(Self.piece) else { return nil }
         }
     }
 
@@ -180,7 +184,7 @@ struct OIDCAgentInput {
         let left = end - clock.milliseconds
         guard left > 0 else { return false }
         do throws(CredentialError) {
-            let bytes = try connection.read(atMost: min(count, 1 << 14), deadlineMilliseconds: Int(left))
+            let bytes = try connection.read(atMost: count, deadlineMilliseconds: Int(left))
             buffer += bytes
             return !bytes.isEmpty
         } catch {

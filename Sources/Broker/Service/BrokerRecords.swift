@@ -32,27 +32,37 @@ public struct NoBrokerRecords: BrokerRecords {
     /// Makes the records.
     public init() {}
 
+    /// No logs.
     public var auditLogs: any AuditLogs { Nothing() }
+    /// No grants.
     public var grants: any ConsentGrants { Nothing() }
+    /// Boxes that refuse each key.
     public var boxes: any BoxCryptography { Nothing() }
 
+    /// A writer that fails.
     public func auditWriter(of configuration: BrokerConfiguration) -> any AuditWriter { Nothing() }
 
+    /// An identifier that fails.
     public func callers(of configuration: BrokerConfiguration) -> any CallerIdentifier { Nothing() }
 
+    /// A decider without a prompt.
     public func consent(
         for configuration: BrokerConfiguration, audit: any AuditWriter,
         text: @escaping @Sendable (LocalizedMessage) -> String, warn: @escaping @Sendable (CredentialError) -> Void
     ) -> any ConsentDecider { Nothing() }
 
-    private struct Nothing: AuditLogs, ConsentGrants, BoxCryptography, AuditWriter, CallerIdentifier, ConsentDecider {
+    private struct Nothing: AuditLogs, ConsentGrants, BoxCryptography, AuditWriter, CallerIdentifier, ConsentDecider
+    {
         private static let fault = CredentialError(.internalFault, "there is no place for the records of brokers")
 
         func brokers() throws(CredentialError) -> [String] { [] }
         func lines(of broker: String) throws(CredentialError) -> any AuditLines { throw Self.fault }
         func verify(_ broker: String) throws(CredentialError) -> AuditVerifier { throw Self.fault }
         func head(of broker: String) throws(CredentialError) -> (number: Int64, digest: String) { throw Self.fault }
-        func prune(_ broker: String, olderThan seconds: Int64?) throws(CredentialError) -> Int64 { throw Self.fault }
+        func prune(_ broker: String, olderThan seconds: Int64?) throws(CredentialError) -> Int64 {
+            throw Self.fault
+        }
+        func remove(_ broker: String) throws(CredentialError) { throw Self.fault }
         func wait(milliseconds: Int64) throws(CredentialError) -> Bool { throw Self.fault }
         func grants(of broker: String) throws(CredentialError) -> [ConsentGrant] { [] }
         func add(_ grant: ConsentGrant, to broker: String) throws(CredentialError) { throw Self.fault }

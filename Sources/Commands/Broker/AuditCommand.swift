@@ -78,9 +78,13 @@ struct AuditCommand: Command {
     }
 
     /// Prints what the sources have, the earliest line first.
-    private func print(_ sources: inout [Source], _ filter: AuditFilter, _ session: CommandSession) throws(CredentialError) {
+    private func print(_ sources: inout [Source], _ filter: AuditFilter, _ session: CommandSession)
+        throws(CredentialError)
+    {
         for index in sources.indices { try sources[index].advance() }
-        while let first = sources.indices.filter({ sources[$0].next != nil }).min(by: { sources[$0].time < sources[$1].time }),
+        while let first = sources.indices.filter({ sources[$0].next != nil }).min(by: {
+            sources[$0].time < sources[$1].time
+        }),
             let line = sources[first].next
         {
             if filter.accepts(line.json) {

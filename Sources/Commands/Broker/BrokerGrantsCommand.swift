@@ -64,11 +64,13 @@ struct BrokerForgetCommand: Command {
         if let text = arguments[Self.caller] {
             guard let read = CallerKey(text) else {
                 throw CredentialError(
-                    .usage, "'\(UntrustedText.shown(text))' is not a caller", hint: "credmgr broker grants \(broker)")
+                    .usage, "'\(UntrustedText.shown(text))' is not a caller",
+                    hint: "credmgr broker grants \(broker)")
             }
             key = read
         }
         let count = try session.context.brokerRecords.grants.forget(key, of: broker)
-        session.notices.note("forgot \(count, one: "\(count) consent", other: "\(count) consents") of broker \(broker)")
+        session.notices.note(
+            "forgot \(count, one: "\(count) consent", other: "\(count) consents") of broker \(broker)")
     }
 }

@@ -27,8 +27,8 @@ package enum SecretBox {
     }
 }
 
-/// One side of libsodium's key exchange (`crypto_kx`): X25519, and BLAKE2b of the shared secret and both public keys.
-package final class KeyExchange: @unchecked Sendable {
+/// A key pair of NaCl's `crypto_box`: X25519 (RFC 7748).
+package final class BoxKeyPair: @unchecked Sendable {
     /// The bytes of a public key.
     package static let keySize = 32
 
@@ -40,35 +40,22 @@ package final class KeyExchange: @unchecked Sendable {
     /// Makes a key pair of unpredictable bytes; `nil` if the library refuses.
     package convenience init?() { self.init(seed: SystemRandom().bytes(Self.keySize)) }
 
-    /// Makes the key pair of a seed of 32 bytes, for tests.
+    /// Makes the key pair of a seed of 32 bytes.
     package init?(seed: [UInt8]) {
         guard seed.count == Self.keySize else { return nil }
         var publicKey = [UInt8](repeating: 0, count: Self.keySize)
         var secretKey = publicKey
-        guard unsafe crypto_kx_seed_keypair(&publicKey, &secretKey, seed) == 0 else { return nil }
+        guard unsafe crypto_box_seed_keypair(&publicKey, &secretKey, seed) == 0 else { return nil }
         self.publicKey = publicKey
         self.secretKey = secretKey
     }
 
     deinit { secretKey.wipe() }
 
-    /// The keys of the server's side; `nil` for a public key that is refused, as the zero key is.
-    package func serverKeys(with client: [UInt8]) -> (receives: [UInt8], sends: [UInt8])? {
-        guard client.count == Self.keySize else { return nil }
-        var receives = [UInt8](repeating: 0, count: SecretBox.keySize), sends = receives
-        guard unsafe crypto_kx_server_session_keys(&receives, &sends, publicKey, secretKey, client) == 0 else {
-            return nil
-        }
-        return (receives, sends)
-    }
-
-    /// The keys of the client's side; `nil` for a public key that is refused.
-    package func clientKeys(with server: [UInt8]) -> (receives: [UInt8], sends: [UInt8])? {
-        guard server.count == Self.keySize else { return nil }
-        var receives = [UInt8](repeating: 0, count: SecretBox.keySize), sends = receives
-        guard unsafe crypto_kx_client_session_keys(&receives, &sends, publicKey, secretKey, server) == 0 else {
-            return nil
-        }
-        return (receives, sends)
+    /// The key of ``SecretBox`` that both sides share; `nil` for a public key that is refused, as the zero key is.
+    package func sharedKey(with peer: [UInt8]) -> [UInt8]? {
+        guard peer.count == Self.keySize else { return nil }
+        var key = [UInt8](repeating: 0, count: SecretBox.keySize)
+        return unsafe crypto_box_beforenm(&key, peer, secretKey) == 0 ? key : nil
     }
 }

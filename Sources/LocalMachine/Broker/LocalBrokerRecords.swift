@@ -28,7 +28,8 @@ package struct LocalBrokerRecords: BrokerRecords {
         if configuration.audit.journal {
             journal = { line in
                 SystemJournal().send([
-                    ("MESSAGE", line), ("PRIORITY", "6"), ("SYSLOG_IDENTIFIER", "credmgr"), ("CREDMGR_BROKER", name),
+                    ("MESSAGE", line), ("PRIORITY", "6"), ("SYSLOG_IDENTIFIER", "credmgr"),
+                    ("CREDMGR_BROKER", name),
                 ])
             }
         }
@@ -55,7 +56,8 @@ package struct LocalBrokerRecords: BrokerRecords {
         var parts = PromptingConsent.Parts(
             broker: configuration.name, prompts: prompts, grants: grants, audit: audit)
         parts.remember = configuration.remember
-        parts.timeout = Int32(clamping: configuration.promptTimeout.multipliedReportingOverflow(by: 1_000).partialValue)
+        parts.timeout = Int32(
+            clamping: configuration.promptTimeout.multipliedReportingOverflow(by: 1_000).partialValue)
         parts.text = text
         parts.warn = warn
         return PromptingConsent(parts)
@@ -65,11 +67,10 @@ package struct LocalBrokerRecords: BrokerRecords {
 /// The boxes of oidc-agent by libsodium.
 private struct SodiumBoxes: BoxCryptography {
     func makeSession(with peer: [UInt8]) -> BoxSession? {
-        guard let exchange = KeyExchange(), let keys = exchange.serverKeys(with: peer) else { return nil }
+        guard let pair = BoxKeyPair(), let key = pair.sharedKey(with: peer) else { return nil }
         return BoxSession(
-            publicKey: exchange.publicKey, nonceSize: SecretBox.nonceSize, overhead: SecretBox.overhead,
-            nonce: { SystemRandom().bytes(SecretBox.nonceSize) },
-            seal: { SecretBox.seal($0, key: keys.sends, nonce: $1) },
-            open: { SecretBox.open($0, key: keys.receives, nonce: $1) })
+            publicKey: pair.publicKey, nonceSize: SecretBox.nonceSize, overhead: SecretBox.overhead,
+            nonce: { SystemRandom().bytes(SecretBox.nonceSize) }, seal: { SecretBox.seal($0, key: key, nonce: $1) },
+            open: { SecretBox.open($0, key: key, nonce: $1) })
     }
 }

@@ -67,9 +67,12 @@ package final class DBusConnection {
     ///
     /// - Throws: ``ErrorCode/temporary``.
     package func owner(of name: String, deadline: Deadline) throws(CredentialError) -> String? {
+        let question = Self.busMethod("GetNameOwner", [.string(name)])
+        let now = try reply(to: question, deadline)
+        if now.kind == .reply { return now.body.first?.string }
+        // A name without an owner may be one of a service that the bus starts.
         let start = try reply(to: Self.busMethod("StartServiceByName", [.string(name), .uint32(0)]), deadline)
-        guard start.kind == .reply else { return nil }
-        return try reply(to: Self.busMethod("GetNameOwner", [.string(name)]), deadline).body.first?.string
+        return start.kind == .reply ? try call(question, deadline).body.first?.string : nil
     }
 
     /// Calls a method and waits for its reply.
@@ -103,8 +106,9 @@ package final class DBusConnection {
             if answer.kind == .signal, signals.count < Self.signalLimit { signals.append(answer) }
             guard answer.kind == .reply || answer.kind == .error, answer.replySerial == serial else { continue }
             // Any client can send a reply with a number that it guesses; the bus names the real sender.
-            guard message.destination == Self.busName || message.destination?.hasPrefix(":") != true
-                || answer.sender == message.destination
+            guard
+                message.destination == Self.busName || message.destination?.hasPrefix(":") != true
+                    || answer.sender == message.destination
             else { continue }
             return answer
         }
@@ -168,7 +172,8 @@ package final class DBusConnection {
         while sent < bytes.count {
             guard wait(Int16(POLLOUT), deadline) else { throw Self.failure("the bus does not answer") }
             let count = unsafe bytes[sent...].withUnsafeBytes {
-                unsafe Glibc.send(socket.number, $0.baseAddress, $0.count, Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL))
+                unsafe Glibc.send(
+                    socket.number, $0.baseAddress, $0.count, Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL))
             }
             if count < 0, errno == EAGAIN || errno == EINTR { continue }
             guard count > 0 else { throw Self.failure("the bus closed the connection") }

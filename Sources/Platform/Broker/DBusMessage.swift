@@ -86,7 +86,8 @@ package struct DBusMessage: Sendable, Equatable {
 
     /// Reads a whole message; `nil` for another text.
     package init?(_ bytes: [UInt8]) {
-        guard bytes.count >= Self.fixedSize, bytes[0] == UInt8(ascii: "l"), let kind = Kind(rawValue: bytes[1]) else {
+        guard bytes.count >= Self.fixedSize, bytes[0] == UInt8(ascii: "l"), let kind = Kind(rawValue: bytes[1])
+        else {
             return nil
         }
         self.init(kind)
@@ -97,7 +98,9 @@ package struct DBusMessage: Sendable, Equatable {
         self.serial = serial
         var signature = ""
         for case .structure(let pair) in fields {
-            guard pair.count == 2, case .byte(let code) = pair[0], case .variant(let value) = pair[1] else { return nil }
+            guard pair.count == 2, case .byte(let code) = pair[0], case .variant(let value) = pair[1] else {
+                return nil
+            }
             switch (code, value) {
             case (1, .path(let text)): path = text
             case (2, .string(let text)): interface = text

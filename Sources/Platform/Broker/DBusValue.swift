@@ -143,13 +143,16 @@ struct DBusReader {
     }
 
     private mutating func value(_ type: [UInt8], _ depth: Int) -> DBusValue? {
-        guard depth < Self.depthLimit, let first = type.first, align(DBusWriter.alignment(first)) else { return nil }
+        guard depth < Self.depthLimit, let first = type.first, align(DBusWriter.alignment(first)) else {
+            return nil
+        }
         switch first {
         case UInt8(ascii: "y"): return number(UInt8.self).map(DBusValue.byte)
         case UInt8(ascii: "b"): return number(UInt32.self).map { .boolean($0 != 0) }
         case UInt8(ascii: "i"): return number(UInt32.self).map { .int32(Int32(bitPattern: $0)) }
         case UInt8(ascii: "u"): return number(UInt32.self).map(DBusValue.uint32)
-        case UInt8(ascii: "t"), UInt8(ascii: "x"), UInt8(ascii: "d"): return number(UInt64.self).map(DBusValue.uint64)
+        case UInt8(ascii: "t"), UInt8(ascii: "x"), UInt8(ascii: "d"):
+            return number(UInt64.self).map(DBusValue.uint64)
         case UInt8(ascii: "n"), UInt8(ascii: "q"): return number(UInt16.self).map { .uint32(UInt32($0)) }
         case UInt8(ascii: "s"): return number(UInt32.self).flatMap { text(Int($0)) }.map(DBusValue.string)
         case UInt8(ascii: "o"): return number(UInt32.self).flatMap { text(Int($0)) }.map(DBusValue.path)
@@ -171,7 +174,9 @@ struct DBusReader {
     private mutating func variant(_ depth: Int) -> DBusValue? {
         guard let length = number(UInt8.self), let signature = text(Int(length)) else { return nil }
         var types = Array(signature.utf8)[...]
-        guard let type = Self.next(&types, depth), types.isEmpty, let inner = value(type, depth + 1) else { return nil }
+        guard let type = Self.next(&types, depth), types.isEmpty, let inner = value(type, depth + 1) else {
+            return nil
+        }
         return .variant(inner)
     }
 

@@ -81,7 +81,9 @@ extension PrivateDirectory {
         }
         if failure == 0, offset < source.size { failure = EIO }
         if failure == 0, fsync(number) != 0 { failure = errno }
-        if failure == 0, unsafe renameat(descriptor.number, temporary, descriptor.number, name) != 0 { failure = errno }
+        if failure == 0, unsafe renameat(descriptor.number, temporary, descriptor.number, name) != 0 {
+            failure = errno
+        }
         guard failure == 0 else {
             _ = unsafe unlinkat(descriptor.number, temporary, 0)
             throw .system("cannot write", path(of: name), number: failure)

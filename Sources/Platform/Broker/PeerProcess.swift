@@ -105,7 +105,9 @@ package enum ProcessView {
     }
 
     /// The content of a process's `cgroup` file; `nil` if it is not readable.
-    package static func controlGroups(of process: Int32) -> String? { read("/proc/\(process)/cgroup", limit: 16_384) }
+    package static func controlGroups(of process: Int32) -> String? {
+        read("/proc/\(process)/cgroup", limit: 16_384)
+    }
 
     private static func read(_ path: String, limit: Int) -> String? {
         let number = unsafe open(path, O_RDONLY | O_CLOEXEC)

@@ -80,7 +80,8 @@ enum AuditFolder {
             }
             if start > 0 {
                 throw CredentialError(
-                    .storeDamaged, "the audit log \(UntrustedText.shown(folder.path(of: name), limit: 4_096)) is damaged",
+                    .storeDamaged,
+                    "the audit log \(UntrustedText.shown(folder.path(of: name), limit: 4_096)) is damaged",
                     hint: "credmgr audit verify")
             }
         }

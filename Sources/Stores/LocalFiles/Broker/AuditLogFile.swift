@@ -70,9 +70,15 @@ package final class AuditLogFile: AuditWriter {
 
     // MARK: Lines
 
-    private func write(_ event: AuditEvent, _ tag: String?, _ state: inout State) throws(CredentialError) -> [[UInt8]] {
+    private func write(_ event: AuditEvent, _ tag: String?, _ state: inout State) throws(CredentialError)
+        -> [[UInt8]]
+    {
         let place: AuditPlace
-        if let open = state.place { place = open } else { place = try AuditPlace(creating: broker, below: stateHome) }
+        if let open = state.place {
+            place = open
+        } else {
+            place = try AuditPlace(creating: broker, below: stateHome)
+        }
         state.place = place
         return try place.whileLocked { () throws(CredentialError) in
             let now = time()
@@ -94,7 +100,9 @@ package final class AuditLogFile: AuditWriter {
     }
 
     /// Opens the file of this month, and reads the end of the log if another process has changed it.
-    private func prepare(_ place: AuditPlace, at now: Int64, _ state: inout State) throws(CredentialError) -> OpenLogFile {
+    private func prepare(_ place: AuditPlace, at now: Int64, _ state: inout State) throws(CredentialError)
+        -> OpenLogFile
+    {
         let month = AuditFolder.name(ofMonth: AuditTime.month(milliseconds: now))
         // After the clock went back, lines stay in the latest file.
         let name = max(month, state.end.name ?? month)

@@ -78,6 +78,14 @@ package final class AuditLogFiles: AuditLogs {
         }
     }
 
+    package func remove(_ broker: String) throws(CredentialError) {
+        guard let place = try place(of: broker) else { return }
+        try place.whileLocked { () throws(CredentialError) in
+            for name in try AuditFolder.names(place.folder) { try place.folder.remove(name) }
+            place.folder.syncNames()
+        }
+    }
+
     package func wait(milliseconds: Int64) throws(CredentialError) -> Bool {
         try watch.withLock { (watch) throws(CredentialError) in
             let current: LogWatch
@@ -205,7 +213,8 @@ private final class AuditLineReader: AuditLines {
         let names = try AuditFolder.names(folder)
         let isReplaced = view.map { !$0.isCurrent(in: folder) && names.contains($0.name) } ?? false
         guard
-            let name = isReplaced ? view?.name : names.first(where: { name in view.map { name > $0.name } ?? true }),
+            let name = isReplaced
+                ? view?.name : names.first(where: { name in view.map { name > $0.name } ?? true }),
             let next = try LogFileView(folder, name)
         else { return false }
         rereads = isReplaced

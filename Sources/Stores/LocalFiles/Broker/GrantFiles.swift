@@ -37,7 +37,9 @@ package final class GrantFiles: ConsentGrants {
         guard let folder = try PrivateDirectory.open(["credmgr", "brokers"], below: stateHome) else { return [] }
         var names: [String] = []
         for name in try folder.names() where Identifier.isValid(name) {
-            if let broker = try PrivateDirectory.open(Self.components(name), below: stateHome), broker.contains(Self.name) {
+            if let broker = try PrivateDirectory.open(Self.components(name), below: stateHome),
+                broker.contains(Self.name)
+            {
                 names.append(name)
             }
         }
@@ -93,7 +95,9 @@ package final class GrantFiles: ConsentGrants {
         return lock
     }
 
-    private func read(_ folder: borrowing PrivateDirectory, _ broker: String) throws(CredentialError) -> [ConsentGrant] {
+    private func read(_ folder: borrowing PrivateDirectory, _ broker: String) throws(CredentialError)
+        -> [ConsentGrant]
+    {
         guard let sealed = try folder.read(Self.name, limit: Self.limit) else { return [] }
         guard let key = key.code(of: Array(broker.utf8), makesKey: false),
             let bytes = try Self.seal.open(sealed, key: key, context: Array(broker.utf8), cryptography),
