@@ -1,4 +1,5 @@
 public import CredentialCore
+public import StrictJSON
 
 /// A request for a token, in any language of the socket.
 public struct TokenAsk: Sendable, Equatable {
@@ -104,6 +105,6 @@ public protocol TokenReleaser: Sendable {
     ///   - entry: the entry's name; `nil` for the broker's only entry.
     /// - Throws: ``BrokerFailure``.
     func helper(
-        _ helper: BrokerHelper, input: [String: String], entry: String?, to caller: Caller
-    ) throws(BrokerFailure) -> [String: String]
+        _ helper: BrokerHelper, input: JSONObject, entry: String?, to caller: Caller
+    ) throws(BrokerFailure) -> JSONObject
 }

@@ -114,6 +114,69 @@ static inline int linux_is_mounted(int directory, const char *name) {
     return (facts[1] & 0x2000) != 0;
 }
 
+// MARK: Sockets of this machine
+
+/// `struct iovec`, `struct msghdr` and the head of a control message, as on x86-64 and AArch64.
+struct linux_piece { void *start; size_t count; };
+struct linux_message {
+    void *name;
+    unsigned name_size;
+    struct linux_piece *pieces;
+    size_t piece_count;
+    void *control;
+    size_t control_size;
+    int flags;
+};
+struct linux_control { size_t size; int level; int type; };
+
+extern long linux_libc_recvmsg(int socket, struct linux_message *message, int flags) __asm__("recvmsg");
+extern int linux_libc_close(int descriptor) __asm__("close");
+extern int linux_libc_accept4(int socket, void *address, void *size, int flags) __asm__("accept4");
+
+/// Reads from a socket; closes each descriptor that came with the bytes (SCM_RIGHTS of unix(7)).
+///
+/// Gives the number of bytes, -1 for an error, or -2 if a descriptor came.
+static inline long linux_receive(int socket, void *buffer, size_t count) {
+    // Room for 253 descriptors, the most that the kernel passes at once.
+    long room[256];
+    struct linux_piece piece = {buffer, count};
+    struct linux_message message = {0};
+    message.pieces = &piece;
+    message.piece_count = 1;
+    message.control = room;
+    message.control_size = sizeof room;
+    // MSG_CMSG_CLOEXEC
+    long received = linux_libc_recvmsg(socket, &message, 0x40000000);
+    if (received < 0) return received;
+    int came = (message.flags & 0x8) != 0;
+    size_t place = 0;
+    while (place + sizeof(struct linux_control) <= message.control_size) {
+        struct linux_control *head = (struct linux_control *)((char *)room + place);
+        if (head->size < sizeof *head || head->size > message.control_size - place) break;
+        if (head->level == 1 && head->type == 1) {
+            int *descriptors = (int *)(head + 1);
+            size_t number = (head->size - sizeof *head) / sizeof(int);
+            for (size_t index = 0; index < number; index++) linux_libc_close(descriptors[index]);
+            came = 1;
+        }
+        place += (head->size + sizeof(long) - 1) & ~(sizeof(long) - 1);
+    }
+    return came ? -2 : received;
+}
+
+/// Accepts a connection that no child inherits.
+static inline int linux_accept(int socket) { return linux_libc_accept4(socket, 0, 0, linux_close_on_exec); }
+
+/// The process and the user at the other end of a socket, as they were when it was connected (SO_PEERCRED).
+static inline int linux_peer(int socket, int *process, unsigned *user) {
+    int facts[3] = {0, -1, -1};
+    unsigned size = sizeof facts;
+    if (linux_libc_syscall(SYS_getsockopt, socket, 1, 17, facts, &size) != 0) return -1;
+    *process = facts[0];
+    *user = (unsigned)facts[1];
+    return 0;
+}
+
 // MARK: Spawning
 
 /// POSIX_SPAWN_SETSID

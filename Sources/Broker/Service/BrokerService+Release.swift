@@ -1,0 +1,208 @@
+public import CredentialCore
+import Synchronization
+
+extension BrokerService: TokenReleaser {
+    public func entries() -> [BrokerEntry] {
+        readAgain()
+        return hasEnded ? [] : configuration.entries
+    }
+
+    public func issuer(of entry: BrokerEntry) -> String? { (try? parts.issuer.account(of: entry))?.issuer }
+
+    /// Returns the account that an entry means now; `nil` if it has none.
+    public func account(of entry: BrokerEntry) -> (any EntryAccount)? { try? parts.issuer.account(of: entry) }
+
+    public func release(_ ask: TokenAsk, to caller: Caller) throws(BrokerFailure) -> ReleasedToken {
+        var name = ask.entry
+        do throws(BrokerFailure) {
+            try admit()
+            let entry = try entry(name: ask.entry, type: ask.type)
+            name = entry.name
+            return try release(ask, of: entry, to: caller)
+        } catch {
+            throw refused(error, name, ask.origin, ask.why, caller)
+        }
+    }
+
+    private func release(
+        _ ask: TokenAsk, of entry: BrokerEntry, to caller: Caller
+    ) throws(BrokerFailure) -> ReleasedToken {
+        let account = try account(entry)
+        let order = try order(ask, of: entry, account)
+        try obtainConsent(ask, order, entry, account, caller)
+        return try released(try issue(order, account), entry, account, ask, caller)
+    }
+
+    func account(_ entry: BrokerEntry) throws(BrokerFailure) -> any EntryAccount {
+        do throws(CredentialError) { return try parts.issuer.account(of: entry) } catch {
+            throw BrokerFailure(error)
+        }
+    }
+
+    func issue(_ order: TokenOrder, _ account: any EntryAccount) throws(BrokerFailure) -> IssuedToken {
+        do throws(CredentialError) { return try account.token(order) } catch { throw BrokerFailure(error) }
+    }
+
+    /// Returns the order for a request, within the entry's bounds.
+    func order(
+        _ ask: TokenAsk, of entry: BrokerEntry, _ account: any EntryAccount
+    ) throws(BrokerFailure) -> TokenOrder {
+        if entry.release == .proxyOnly { throw .denied(.proxyOnly) }
+        if ask.wantsIDToken, entry.release != .idToken { throw .denied(.idToken) }
+        if let name = ask.account, name != entry.account, !account.isCalled(name) { throw .denied(.notInBroker) }
+        if let policy = ask.policy, !account.isSamePolicy(policy, entry.policy) { throw .denied(.notInBroker) }
+        if let origin = ask.origin {
+            let known = entry.origins.compactMap(BrokerOrigin.init)
+            guard let wanted = BrokerOrigin(origin), known.contains(wanted) else { throw .denied(.origin) }
+        }
+        var order = TokenOrder()
+        order.policy = entry.policy
+        let scope = entry.scope ?? account.ownScope
+        if let wanted = ask.scope, !wanted.allSatisfy(scope.contains) { throw .denied(.tooBroad) }
+        order.scope = ask.scope ?? entry.scope ?? []
+        order.resource = try Self.one(ask.resource, of: entry.resource, own: account.ownResource)
+        order.audience = try Self.one(ask.audience, of: entry.audience, own: account.ownAudience)
+        order.minValid = ask.minValid.map(Int64.init)
+        order.wantsIDToken = ask.wantsIDToken
+        if start.ownToken { order.owner = name }
+        return order
+    }
+
+    private static func one(
+        _ wanted: String?, of list: [String], own: String?
+    ) throws(BrokerFailure) -> String? {
+        guard let wanted else { return list.first }
+        guard list.contains(wanted) || list.isEmpty && wanted == own else { throw .denied(.tooBroad) }
+        return wanted
+    }
+
+    /// Asks the user, if the configuration says so.
+    func obtainConsent(
+        _ ask: TokenAsk, _ order: TokenOrder, _ entry: BrokerEntry, _ account: any EntryAccount, _ caller: Caller
+    ) throws(BrokerFailure) {
+        let rule = configuration.ask
+        if rule == .never { return }
+        let question = ConsentQuestion(
+            caller: caller, entry: entry.name, account: account.shownName, type: entry.type,
+            scope: order.scope.isEmpty ? account.ownScope : order.scope, origin: ask.origin, broker: name,
+            always: rule == .always)
+        switch parts.consent.decide(question) {
+        case .granted: break
+        case .refused, .refusedForNow: throw .denied(.userRefused)
+        case .noPrompt: throw .denied(.noPrompt)
+        case .closeBroker:
+            finish()
+            throw .denied(.userRefused)
+        }
+    }
+
+    /// Checks a token, and writes its line of the log.
+    func released(
+        _ issued: IssuedToken, _ entry: BrokerEntry, _ account: any EntryAccount, _ ask: TokenAsk,
+        _ caller: Caller
+    ) throws(BrokerFailure) -> ReleasedToken {
+        let token = issued.token, now = parts.clock.now
+        if entry.broader == .refuse {
+            let bound = entry.scope ?? account.ownScope
+            let allowed = bound + account.effectiveScope(bound)
+            // A type without scopes leaves them to the provider.
+            guard bound.isEmpty || token.scope.allSatisfy(allowed.contains) else { throw .denied(.tooBroad) }
+        }
+        let left = token.expiresAt.seconds(since: now)
+        guard left > 0 else { throw BrokerFailure(.temporary, retryAfter: 1) }
+        if let most = configuration.tokenLifeAtMost, !token.hasKnownEnd || left > most, !start.revokesAtEnd {
+            throw .denied(.tooLong)
+        }
+        var idToken: Secret?
+        if ask.wantsIDToken {
+            guard let issuedID = issued.idToken else { throw .denied(.idToken) }
+            if let end = issued.idTokenExpiresAt, end <= now { throw BrokerFailure(.temporary, retryAfter: 1) }
+            idToken = issuedID
+        }
+        if hasEnded { throw BrokerFailure(.ended) }
+        var event = AuditEvent(
+            .refresh, entry: entry.name, account: account.id, origin: ask.origin, caller: caller, why: ask.why)
+        if issued.wasRefreshed { try record(event) }
+        event.what = .issue
+        event.token = token.token
+        try record(event)
+        return ReleasedToken(
+            accessToken: token.token, tokenType: token.tokenType,
+            expiresOn: token.hasKnownEnd ? token.expiresAt.epochSeconds : nil, scope: token.scope,
+            idToken: idToken, issuer: account.issuer, accountID: account.id, accountType: entry.type,
+            username: account.username, origins: entry.origins)
+    }
+
+    // MARK: Refusals and proofs
+
+    /// Returns another token after the API has refused one (`refused`).
+    ///
+    /// - Parameters:
+    ///   - entryName: the entry; `nil` for the broker's only one.
+    ///   - refusedToken: the token that the API refused.
+    /// - Throws: `rate` for the second refresh of an entry in a minute; as ``release(_:to:)``.
+    public func replacement(
+        of refusedToken: Secret, entry entryName: String?, to caller: Caller
+    ) throws(BrokerFailure) -> ReleasedToken {
+        var name = entryName
+        let why = "refused"
+        do throws(BrokerFailure) {
+            try admit()
+            let entry = try entry(name: entryName, type: nil), account = try account(entry)
+            name = entry.name
+            var ask = TokenAsk(entry: entry.name)
+            ask.why = why
+            var order = try order(ask, of: entry, account)
+            try obtainConsent(ask, order, entry, account, caller)
+            var issued = try issue(order, account)
+            if issued.token.token == refusedToken {
+                try noteRefusal(of: entry.name)
+                order.forceRefresh = true
+                issued = try issue(order, account)
+            }
+            return try released(issued, entry, account, ask, caller)
+        } catch {
+            throw refused(error, name, nil, why, caller)
+        }
+    }
+
+    private func noteRefusal(of entry: String) throws(BrokerFailure) {
+        let now = parts.clock.now
+        let wait: Int64? = state.withLock { state in
+            if let last = state.refusals[entry] {
+                let passed = now.seconds(since: last)
+                if (0..<60).contains(passed) { return 60 - passed }
+            }
+            state.refusals[entry] = now
+            return nil
+        }
+        if let wait { throw BrokerFailure(.rate, retryAfter: Int(wait)) }
+    }
+
+    /// Returns a DPoP proof for a request with an entry's token (`sign`, RFC 9449).
+    ///
+    /// - Throws: `failed` with `no_key` for a token without a key; as ``release(_:to:)``.
+    public func proof(
+        entry entryName: String?, method: String, url: String, nonce: String?, to caller: Caller
+    ) throws(BrokerFailure) -> String {
+        var name = entryName
+        do throws(BrokerFailure) {
+            try admit()
+            let entry = try entry(name: entryName, type: nil), account = try account(entry)
+            name = entry.name
+            let ask = TokenAsk(entry: entry.name)
+            let order = try order(ask, of: entry, account)
+            try obtainConsent(ask, order, entry, account, caller)
+            let issued = try issue(order, account)
+            let proof: String?
+            do throws(CredentialError) {
+                proof = try account.proof(for: issued, method: method, url: url, nonce: nonce)
+            } catch { throw BrokerFailure(error) }
+            if hasEnded { throw BrokerFailure(.ended) }
+            guard let proof else { throw BrokerFailure(.failed, reason: "no_key") }
+            return proof
+        } catch {
+            throw refused(error, name, nil, nil, caller)
+        }
+    }
+}

@@ -1,0 +1,59 @@
+import CLinux
+package import CredentialCore
+import Glibc
+
+/// The client's side of a broker's socket: the checks that come before anything is sent.
+package enum BrokerClientSocket {
+    /// The user that an unknown user of another namespace is shown as (user_namespaces(7)).
+    private static let overflowUser: UInt32 = 65_534
+
+    /// Connects to a broker.
+    ///
+    /// - Parameters:
+    ///   - path: `CREDMGR_SOCK`.
+    ///   - user: `CREDMGR_SOCK_UID`: a number, or `any`.
+    /// - Throws: ``ErrorCode/denied`` if others can write the socket's directory, or if the server's user is another;
+    ///   ``ErrorCode/temporary`` if no server is there.
+    package static func connect(to path: String, user: String?) throws(CredentialError) -> UnixConnection {
+        let shown = CredentialError.shownPath(path)
+        guard path.utf8.first == UInt8(ascii: "/") else {
+            throw CredentialError(.usage, "CREDMGR_SOCK must be an absolute path, not '\(shown)'")
+        }
+        let directory = BrokerPlaces.directory(of: path)
+        var status = stat()
+        guard unsafe stat(directory, &status) == 0 else {
+            throw CredentialError(
+                .temporary, "cannot connect to the socket \(shown): the directory does not exist",
+                hint: "check CREDMGR_SOCK")
+        }
+        let isReadOnly = isReadOnly(directory)
+        guard isReadOnly || status.st_mode & 0o022 == 0 else {
+            throw CredentialError(
+                .denied, "others can write the directory of the socket \(shown)", hint: "chmod go-w '\(directory)'")
+        }
+        try check(UInt32(status.st_uid), user, isReadOnly, shown)
+        let connection = try UnixSocket.connect(to: path)
+        try check(try connection.peer().user, user, isReadOnly, shown)
+        return connection
+    }
+
+    private static func check(
+        _ owner: UInt32, _ allowed: String?, _ isReadOnly: Bool, _ shown: String
+    ) throws(CredentialError) {
+        if owner == geteuid() || owner == 0 { return }
+        if let allowed {
+            if let number = UInt32(allowed), number == owner { return }
+            if allowed == "any", owner == overflowUser { return }
+        }
+        if owner == overflowUser, isReadOnly { return }
+        throw CredentialError(
+            .denied, "the socket \(shown) belongs to another user (uid \(String(owner)))",
+            hint: "if you trust that user: export CREDMGR_SOCK_UID=\(String(owner))")
+    }
+
+    private static func isReadOnly(_ directory: String) -> Bool {
+        var facts = statvfs()
+        // ST_RDONLY
+        return unsafe statvfs(directory, &facts) == 0 && facts.f_flag & 1 != 0
+    }
+}

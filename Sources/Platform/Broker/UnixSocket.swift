@@ -1,0 +1,79 @@
+import CLinux
+package import CredentialCore
+import Glibc
+
+/// Sockets of this machine (unix(7)), named by a path.
+package enum UnixSocket {
+    /// The most bytes of a path, with the zero at its end.
+    private static let pathSize = 108
+
+    /// Makes a listening socket.
+    ///
+    /// - Parameter mode: the mode of the socket, such as 0o600.
+    /// - Throws: ``ErrorCode/inputOutput``.
+    package static func listen(at path: String, mode: UInt32) throws(CredentialError) -> FileDescriptor {
+        let descriptor = try make(path)
+        // The directory is the user's alone, so that the mode before chmod lets no other user in.
+        guard unsafe withAddress(path, { unsafe bind(descriptor.number, $0, $1) }) == 0,
+            unsafe chmod(path, mode) == 0, Glibc.listen(descriptor.number, 128) == 0
+        else { throw .system("cannot listen on the socket", path, number: errno) }
+        return descriptor
+    }
+
+    /// Connects to a socket.
+    ///
+    /// - Throws: ``ErrorCode/temporary`` if no process listens there; ``ErrorCode/inputOutput``.
+    package static func connect(to path: String) throws(CredentialError) -> UnixConnection {
+        let descriptor = try make(path)
+        while unsafe withAddress(path, { unsafe Glibc.connect(descriptor.number, $0, $1) }) != 0 {
+            let number = errno
+            if number == EINTR { continue }
+            if [ENOENT, ECONNREFUSED, EAGAIN].contains(number) {
+                throw CredentialError(
+                    .temporary, "cannot connect to the socket \(CredentialError.shownPath(path)): no server",
+                    details: ["connect: error \(number)"])
+            }
+            throw .system("cannot connect to the socket", path, number: number)
+        }
+        return UnixConnection(descriptor)
+    }
+
+    /// Whether a server listens on a socket.
+    package static func isServed(_ path: String) -> Bool {
+        do throws(CredentialError) {
+            _ = try connect(to: path)
+            return true
+        } catch { return false }
+    }
+
+    /// Whether a path fits into an address.
+    package static func fits(_ path: String) -> Bool { path.utf8.count < pathSize }
+
+    private static func make(_ path: String) throws(CredentialError) -> FileDescriptor {
+        guard fits(path), !path.isEmpty else {
+            throw CredentialError(
+                .inputOutput, "the socket's path \(CredentialError.shownPath(path)) is longer than 107 bytes")
+        }
+        let number = socket(AF_UNIX, streamType, 0)
+        guard number >= 0 else { throw .system("cannot make the socket", path, number: errno) }
+        return FileDescriptor(owning: number)
+    }
+
+    /// SOCK_STREAM with SOCK_CLOEXEC, which the small program's headers have as numbers.
+    private static var streamType: Int32 { 1 | linux_close_on_exec }
+
+    private static func withAddress(
+        _ path: String, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32
+    ) -> Int32 {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        unsafe withUnsafeMutableBytes(of: &address.sun_path) { place in
+            for (index, byte) in path.utf8.enumerated() { unsafe place[index] = byte }
+        }
+        return unsafe withUnsafePointer(to: address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe body($0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+    }
+}
