@@ -87,14 +87,14 @@ final class RecordedReleaser: TokenReleaser {
     func issuer(of entry: BrokerEntry) -> String? { nil }
 
     func helper(
-        _ helper: BrokerHelper, input: [String: String], entry: String?, to caller: Caller
-    ) throws(BrokerFailure) -> [String: String] {
+        _ helper: BrokerHelper, input: JSONObject, entry: String?, to caller: Caller
+    ) throws(BrokerFailure) -> JSONObject {
         if let failure { throw failure }
-        roles.withLock { $0.append(input["role_arn"] ?? "") }
-        return [
-            "Version": "1", "AccessKeyId": "ASIA1", "SecretAccessKey": "sk/1", "SessionToken": "st/1==",
+        roles.withLock { $0.append(input["role_arn"]?.string ?? "") }
+        return JSONObject([
+            "Version": 1, "AccessKeyId": "ASIA1", "SecretAccessKey": "sk/1", "SessionToken": "st/1==",
             "Expiration": "2099-01-02T03:04:05Z",
-        ]
+        ])
     }
 
     /// The requests so far.
@@ -119,18 +119,20 @@ struct HTTPScene {
     }
 
     init(
-        release: BrokerEntry.Release = .idToken, failure: BrokerFailure? = nil, expiresOn: Int64? = 1_800_003_600
+        release: BrokerEntry.Release = .idToken, failure: BrokerFailure? = nil, expiresOn: Int64? = 1_800_003_600,
+        entries: [BrokerEntry]? = nil
     ) {
         var entry = BrokerEntry(name: "work", type: "Work", release: release)
         entry.scope = ["read", "write", "https://management.example.com/.default"]
         entry.resource = ["https://vault.example.com"]
         configuration = BrokerConfiguration(name: "box")
-        configuration.entries = [entry]
+        configuration.entries = entries ?? [entry]
         configuration.clouds.gce = .init(entry: "work", project: "project-1")
         configuration.clouds.azure = "work"
         configuration.clouds.aws = .init(entry: "work", roleARN: Self.role)
         configuration.clouds.actions = "work"
-        releaser = RecordedReleaser([entry], failure: failure, idToken: Self.idToken, expiresOn: expiresOn)
+        releaser = RecordedReleaser(
+            configuration.entries, failure: failure, idToken: Self.idToken, expiresOn: expiresOn)
     }
 
     /// A response as a client reads it.
@@ -144,12 +146,13 @@ struct HTTPScene {
     }
 
     /// Serves a connection until its end.
-    func serve(_ connection: ScriptedConnection, first: String = "") {
+    func serve(_ connection: ScriptedConnection, first: String = "", via: String? = nil) {
         let caller = Caller(uid: 1000, pid: 42, key: CallerKey(kind: .uid, value: "1000"))
         let configuration = configuration
         HTTPConversation(
-            configuration: { configuration }, releaser: releaser, username: { _ in "ada@example.com" },
-            clock: clock, time: clock
+            configuration: { configuration }, releaser: releaser,
+            account: { _ in .init(username: "ada@example.com", scope: ["own"]) }, clock: clock, time: clock,
+            secret: via.map { Secret($0) }
         ).serve(connection, first: Array(first.utf8), caller: caller)
     }
 
@@ -157,11 +160,10 @@ struct HTTPScene {
     func get(_ target: String, _ fields: [String] = [], via: String? = nil, method: String = "GET") throws
         -> Response
     {
-        let line = via.map { #"{"op":"via","v":1,"secret":"\#($0)"}"# + "\n" } ?? ""
         let head = (["\(method) \(target) HTTP/1.1", "Host: 127.0.0.1:8080"] + fields + ["", ""])
             .joined(separator: "\r\n")
-        let connection = ScriptedConnection(line + head)
-        serve(connection)
+        let connection = ScriptedConnection(head)
+        serve(connection, via: via)
         return try #require(Self.responses(connection.output).first)
     }
 

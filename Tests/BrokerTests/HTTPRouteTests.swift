@@ -119,6 +119,15 @@ import Testing
         #expect(scene.releaser.asks.first?.scope == ["https://management.example.com/.default"])
     }
 
+    @Test func `Azure's resource is a scope of the type when the entry has no scopes`() throws {
+        var entry = scene.configuration.entries[0]
+        entry.scope = nil
+        let scene = HTTPScene(entries: [entry])
+        #expect(try scene.get(Self.azure + "own", ["X-IDENTITY-HEADER: any"]).error == ["denied", "too_broad"])
+        #expect(scene.releaser.asks.first?.scope == ["own"])
+        #expect(try scene.google("instance/service-accounts/default/scopes").body == "own\n")
+    }
+
     @Test func `Azure's resource outside the entry is 403 too_broad`() throws {
         let response = try scene.get(Self.azure + "https://other.example.com", ["X-IDENTITY-HEADER: any"])
         #expect(response.status == 403 && response.error == ["denied", "too_broad"])

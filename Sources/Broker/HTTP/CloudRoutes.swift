@@ -5,7 +5,7 @@ import StrictJSON
 struct CloudRoutes: Sendable {
     let configuration: BrokerConfiguration
     let releaser: any TokenReleaser
-    let username: @Sendable (BrokerEntry) -> String?
+    let account: @Sendable (BrokerEntry) -> HTTPConversation.Account?
     let now: Timestamp
     /// The secret of the relay's run; any value passes if it is `nil`.
     let secret: Secret?
@@ -56,15 +56,10 @@ struct CloudRoutes: Sendable {
         var ask = TokenAsk(entry: name)
         let entry = try entry(name)
         let form = [resource, resource + "/.default"]
-        if entry.resource.contains(resource) {
-            ask.resource = resource
-        } else if let scope = entry.scope?.first(where: form.contains) {
-            ask.scope = [scope]
+        if !entry.resource.contains(resource), let found = scope(of: entry).first(where: form.contains) {
+            ask.scope = [found]
         } else {
-            // The releaser logs the refusal, as of every resource that the entry has not.
             ask.resource = resource
-            _ = try releaser.release(ask, to: caller)
-            throw .denied(.tooBroad)
         }
         let token = try releaser.release(ask, to: caller)
         let end = token.expiresOn ?? now.epochSeconds + Self.unknownLife
@@ -80,13 +75,13 @@ struct CloudRoutes: Sendable {
         guard let cloud = configuration.clouds.aws else { throw .denied(.notInBroker) }
         guard try entry(cloud.entry).release == .idToken else { throw .denied(.idToken) }
         let credentials = try releaser.helper(
-            .aws, input: ["role_arn": cloud.roleARN], entry: cloud.entry, to: caller)
+            .aws, input: JSONObject(["role_arn": .string(cloud.roleARN)]), entry: cloud.entry, to: caller)
         guard let key = credentials["AccessKeyId"], let secretKey = credentials["SecretAccessKey"],
             let session = credentials["SessionToken"], let end = credentials["Expiration"]
         else { throw BrokerFailure(.failed) }
         return .json([
-            "AccessKeyId": .string(key), "SecretAccessKey": .string(secretKey), "Token": .string(session),
-            "Expiration": .string(end), "RoleArn": .string(cloud.roleARN),
+            "AccessKeyId": key, "SecretAccessKey": secretKey, "Token": session, "Expiration": end,
+            "RoleArn": .string(cloud.roleARN),
         ])
     }
 
@@ -110,6 +105,9 @@ struct CloudRoutes: Sendable {
         guard let entry = releaser.entries().first(where: { $0.name == name }) else { throw .denied(.notInBroker) }
         return entry
     }
+
+    /// The scopes of an entry.
+    func scope(of entry: BrokerEntry) -> [String] { entry.scope ?? account(entry)?.scope ?? [] }
 
     /// Returns the ID token of an entry.
     ///

@@ -55,10 +55,11 @@ struct GoogleRoutes: Sendable {
                 return .text("aliases\nemail\nidentity\nscopes\ntoken\n")
             }
             return .json([
-                "aliases": ["default"], "email": .string(email(of: entry)), "scopes": JSONValue(entry.scope ?? []),
+                "aliases": ["default"], "email": .string(email(of: entry)),
+                "scopes": JSONValue(routes.scope(of: entry)),
             ])
         case "email": return .text(email(of: entry))
-        case "scopes": return .text((entry.scope ?? []).map { $0 + "\n" }.joined())
+        case "scopes": return .text(routes.scope(of: entry).map { $0 + "\n" }.joined())
         case "token": return try token(head, entry)
         case "identity":
             guard let audience = head.parameter("audience") else { throw BrokerFailure(.malformed) }
@@ -83,6 +84,6 @@ struct GoogleRoutes: Sendable {
 
     private func email(of entry: BrokerEntry) -> String {
         if routes.configuration.isAnonymous { return "default" }
-        return routes.username(entry) ?? "default"
+        return routes.account(entry)?.username ?? "default"
     }
 }
