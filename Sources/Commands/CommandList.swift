@@ -43,6 +43,13 @@ enum CommandList {
                 SetupCommand.self,
             ]),
         Section(
+            "Brokers",
+            [
+                BrokerCommands.self, BrokerAddCommand.self, BrokerSetCommand.self, BrokerRemoveCommand.self,
+                BrokerListCommand.self, BrokerShowCommand.self, BrokerServeCommand.self, BrokerEnvCommand.self,
+                BrokerStopCommand.self,
+            ]),
+        Section(
             "Storage and this program",
             [
                 StoreCommands.self, StoreStatusCommand.self, StoreMigrateCommand.self, StoreUnlockCommand.self,

@@ -134,6 +134,9 @@ public struct BrokerOrigin: Sendable, Hashable, CustomStringConvertible {
         self.destination = destination
     }
 
+    /// The origin of a server.
+    package init(_ destination: Destination) { self.destination = destination }
+
     /// The scheme and the host, with the port if the scheme has another.
     public var description: String {
         let host = destination.host.contains(":") ? "[\(destination.host)]" : destination.host

@@ -48,6 +48,7 @@ public final class BrokerService: Sendable {
         /// When each entry was refreshed because of a refusal.
         var refusals: [String: Timestamp] = [:]
         var refusedRequests = 0
+        var whenFinished: (@Sendable () -> Void)?
     }
 
     /// Makes a broker.
@@ -89,7 +90,18 @@ public final class BrokerService: Sendable {
     }
 
     /// Ends the broker: no token is released after this call.
-    public func finish() { state.withLock { $0.hasEnded = true } }
+    public func finish() {
+        let told = state.withLock { state in
+            state.hasEnded = true
+            return state.whenFinished
+        }
+        told?()
+    }
+
+    /// Takes a function that is called when the broker ends by its file or by the user's answer.
+    public func whenFinished(_ body: @escaping @Sendable () -> Void) {
+        state.withLock { $0.whenFinished = body }
+    }
 
     /// Reads a replaced file again.
     public func readAgain() {

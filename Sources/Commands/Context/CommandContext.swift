@@ -26,13 +26,15 @@ package struct CommandContext: Sendable {
     package var qrCodes: any QRCodes
     /// The demonstration that `demo` shows.
     package var demonstration: any DemoRunner
+    /// The sockets of brokers.
+    package var brokers: any BrokerHost
 
     /// Makes a context.
     package init(
         machine: MachinePorts, workingDirectories: [String], console: any Console, settings: any SettingsImporter,
         dataFolder: any DataDirectoryInspector, providers: PluginCatalog, presets: PresetCatalog,
         programs: any ProcessPort, redirects: any RedirectReceivers, qrCodes: any QRCodes,
-        demonstration: any DemoRunner
+        demonstration: any DemoRunner, brokers: any BrokerHost = NoBrokerHost()
     ) {
         self.machine = machine
         self.workingDirectories = workingDirectories
@@ -45,6 +47,7 @@ package struct CommandContext: Sendable {
         self.redirects = redirects
         self.qrCodes = qrCodes
         self.demonstration = demonstration
+        self.brokers = brokers
     }
 }
 

@@ -39,6 +39,13 @@ struct AWSCommand: Command {
     let arguments: Arguments
 
     func run(_ session: CommandSession) throws(CredentialError) {
+        try session.print(try credentials(session) + "\n")
+    }
+
+    /// Returns the credentials as `credential_process` prints them.
+    ///
+    /// - Throws: ``ErrorCode/usage``; what getting the token throws; the refusals of the token service.
+    func credentials(_ session: CommandSession) throws(CredentialError) -> String {
         guard let role = arguments[Self.roleARN], !role.isEmpty else {
             throw CredentialError(
                 .usage, "--role-arn is missing: the role whose credentials are wanted",
@@ -61,14 +68,14 @@ struct AWSCommand: Command {
         if let kept = session.cache.token(for: key, of: target.account.id, in: target.group),
             kept.expiresAt.seconds(since: now) > Self.margin
         {
-            return try session.print(kept.token.reveal() + "\n")
+            return kept.token.reveal()
         }
         let answer = try TokenAcquirer(session).token(query, target)
         TokenAcquirer(session).tell(answer)
         let token = try TokenOutput(answer, target, wantsIDToken: query.wantsIDToken).checkedToken()
         let credentials = try STSReply(try send(token, role, target, to: endpoint, session), place: endpoint.origin)
         keep(credentials, key, target, session)
-        try session.print(credentials.text + "\n")
+        return credentials.text
     }
 
     /// Checks the name of a role; that of a server like AWS has another partition, perhaps no account.

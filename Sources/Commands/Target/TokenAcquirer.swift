@@ -23,9 +23,11 @@ struct TokenAcquirer: Sendable {
     func token(
         _ query: TokenQuery, _ target: Target, for call: MemoizedCall? = nil
     ) throws(CredentialError) -> TokenService.Answer {
-        let request = try query.demand.request(
+        var request = try query.demand.request(
             of: target.account, under: target.type, in: target.group,
             by: try session.context.adapters.adapter(of: target.type))
+        // The parameters of a key tell tokens apart; they are not sent.
+        if let owner = query.owner { request.key.parameters["credmgr_broker"] = owner }
         // A forced refresh looks at the grant itself: what its provider said of it may be in doubt.
         if !query.forceRefresh, case .needsLogin(let reason) = target.account.status,
             target.account.policies.count < 2

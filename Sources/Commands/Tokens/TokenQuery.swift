@@ -13,6 +13,8 @@ struct TokenQuery: Sendable {
     var forceRefresh: Bool
     var wantsIDToken: Bool
     var takesOver = false
+    /// The broker that has the token for itself (`own_token`).
+    var owner: String?
 
     /// A query without options.
     init() {

@@ -67,6 +67,41 @@ package struct BrokerPlaces: Sendable {
         return slash == path.utf8.startIndex ? "/" : String(path[..<slash])
     }
 
+    /// Makes the listening socket of a broker whose lock this process has.
+    ///
+    /// - Parameter group: the group that may connect, too.
+    /// - Throws: ``ErrorCode/storeUnavailable`` if others can write the directory; ``ErrorCode/temporary`` if
+    ///   another server listens there; ``ErrorCode/usage`` for an unknown group; ``ErrorCode/inputOutput``.
+    package func listen(at path: String, group: String?) throws(CredentialError) -> FileDescriptor {
+        try Self.check(directoryOf: path)
+        var status = stat()
+        if unsafe lstat(path, &status) == 0 {
+            let shown = CredentialError.shownPath(path)
+            guard status.st_mode & S_IFMT == Self.socketKind else {
+                throw CredentialError(.inputOutput, "\(shown) exists and is not a socket")
+            }
+            if UnixSocket.isServed(path) {
+                throw CredentialError(.temporary, "another server listens at \(shown)")
+            }
+            _ = unsafe unlink(path)
+        }
+        guard let group else { return try UnixSocket.listen(at: path, mode: 0o600) }
+        guard let entry = unsafe getgrnam(group) else {
+            throw CredentialError(.usage, "no group '\(UntrustedText.shown(group, limit: 60))'")
+        }
+        let number = unsafe entry.pointee.gr_gid
+        let listener = try UnixSocket.listen(at: path, mode: 0o600)
+        guard unsafe chown(path, gid_t.max, number) == 0, unsafe chmod(path, 0o660) == 0 else {
+            throw .system("cannot set the group of", path, number: errno)
+        }
+        return listener
+    }
+
+    private static let socketKind: mode_t = 0o140000
+
+    /// Removes a socket that this process has made.
+    package func removeSocket(_ path: String) { _ = unsafe unlink(path) }
+
     /// Removes an instance's socket and directory.
     package func remove(_ instance: String) {
         let path = socket(of: instance)

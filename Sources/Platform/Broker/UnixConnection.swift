@@ -19,8 +19,17 @@ package final class UnixConnection: Sendable {
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
     package func peer() throws(CredentialError) -> (process: Int32, user: UInt32) {
+        try Self.peer(ofSocket: number)
+    }
+
+    /// The process and the user at the other end of a socket.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    package static func peer(
+        ofSocket descriptor: Int32
+    ) throws(CredentialError) -> (process: Int32, user: UInt32) {
         var process: Int32 = 0, user: UInt32 = 0
-        guard unsafe linux_peer(number, &process, &user) == 0 else {
+        guard unsafe linux_peer(descriptor, &process, &user) == 0 else {
             throw CredentialError(.inputOutput, "the kernel does not name the peer of a socket")
         }
         return (process, user)

@@ -70,6 +70,13 @@ package final class UnixServer: Sendable {
         unsafe pthread_sigmask(SIG_BLOCK, &set, nil)
     }
 
+    /// The network namespace of this process, as `readlink /proc/self/ns/net` prints it.
+    package static var networkNamespace: String? {
+        var text = [CChar](repeating: 0, count: 64)
+        let count = unsafe readlink("/proc/self/ns/net", &text, text.count)
+        return count > 0 ? String(decoding: text[..<count].map(UInt8.init), as: UTF8.self) : nil
+    }
+
     private static var endingSignals: sigset_t {
         var set = sigset_t()
         unsafe sigemptyset(&set)

@@ -20,6 +20,19 @@ package enum UnixSocket {
         return descriptor
     }
 
+    /// Takes a listening socket that the parent process has passed.
+    ///
+    /// - Throws: ``ErrorCode/usage`` for a descriptor that is not a socket.
+    package static func take(_ number: Int32) throws(CredentialError) -> FileDescriptor {
+        var listens: Int32 = 0
+        var size = socklen_t(MemoryLayout<Int32>.size)
+        // SO_ACCEPTCONN
+        guard fcntl(number, F_SETFD, FD_CLOEXEC) == 0,
+            unsafe getsockopt(number, SOL_SOCKET, 30, &listens, &size) == 0, listens == 1
+        else { throw CredentialError(.usage, "descriptor \(String(number)) is not a listening socket") }
+        return FileDescriptor(owning: number)
+    }
+
     /// Connects to a socket.
     ///
     /// - Throws: ``ErrorCode/temporary`` if no process listens there; ``ErrorCode/inputOutput``.

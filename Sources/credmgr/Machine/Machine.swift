@@ -36,7 +36,8 @@ struct Machine: Sendable {
             presets: PresetCatalog(folders: searchPath.map { $0 + "/presets" }, files: local.files),
             programs: local.programs, redirects: local.redirects(in: console.translations, answersAfterwards: true),
             qrCodes: QRCodeEncoder(),
-            demonstration: DemoWalkthrough(machine: self))
+            demonstration: DemoWalkthrough(machine: self),
+            brokers: LinuxBrokerHost(environment: local.environment))
     }
 }
 

@@ -1,0 +1,135 @@
+import Broker
+import CredentialCore
+import Synchronization
+
+/// One broker that this process serves.
+struct BrokerRun: Sendable {
+    /// The broker.
+    let service: BrokerService
+    private let session: CommandSession
+    private let server: any BrokerServer
+    private let dispatcher: ConnectionDispatcher
+
+    /// The parts of a broker beside its tokens.
+    struct Surroundings: Sendable {
+        /// The audit log.
+        var log: any AuditWriter
+        /// Asks the user.
+        var consent: any ConsentDecider
+        /// Finds out which process connected.
+        var callers: any CallerIdentifier
+    }
+
+    private let around: Surroundings
+
+    /// The time after which a server without connections ends, in seconds, if systemd has passed its socket.
+    private static let idleFromSystemd: Int64 = 600
+
+    /// Opens a broker's socket.
+    ///
+    /// - Parameters:
+    ///   - instance: the broker's name, or `NAME.PID` for `exec --broker`.
+    ///   - path: the socket's path, if it is not the usual one.
+    ///   - idle: `--idle` in seconds.
+    /// - Throws: as ``BrokerHost/open(_:)``; what the log throws.
+    init(
+        _ configuration: BrokerConfiguration, instance: String, path: String? = nil, group: String? = nil,
+        idle: Int64? = nil, _ around: Surroundings, _ session: CommandSession
+    ) throws(CredentialError) {
+        self.session = session
+        self.around = around
+        let host = session.context.brokers, clock = session.context.machine.bootClock
+        let service = BrokerService(
+            configuration,
+            BrokerService.Parts(
+                issuer: SessionIssuer(session), log: around.log, consent: around.consent,
+                file: BrokerFiles(session.context).watched(configuration.name), clock: session.context.clock,
+                warn: { [notices = session.notices] in notices.warning($0) }))
+        self.service = service
+        let usual = host.hasPassedSocket && path == nil ? Self.idleFromSystemd : nil
+        let isIdle: @Sendable (Int, Int64) -> Int64? = { open, idled in
+            guard open == 0, let limit = idle ?? service.configuration.idle ?? usual else { return nil }
+            return limit * 1_000 - idled
+        }
+        let wallClock = session.context.clock
+        var plan = BrokerPlan(instance: instance, connections: { service.configuration.connections }) { open, idled in
+            if service.hasEnded { return 0 }
+            let left = service.end.map { $0.seconds(since: wallClock.now) * 1_000 }
+            guard let idleLeft = isIdle(open, idled) else { return left }
+            return left.map { min($0, idleLeft) } ?? idleLeft
+        }
+        plan.path = path
+        plan.group = group
+        server = try host.open(plan)
+        dispatcher = ConnectionDispatcher(clock: clock) { [log = around.log] reason, caller in
+            // The connection is closed in any case.
+            try? log.write(AuditEvent(.deny, caller: caller, reason: reason))
+        } languages: {
+            var languages = ConnectionDispatcher.Languages()
+            let speaks = service.configuration.speak
+            if speaks.contains(.credmgr) {
+                languages.lines = LineConversation(
+                    service, facts: .init(version: Program.version, netns: host.networkNamespace), clock: clock)
+            }
+            return languages
+        }
+        do throws(CredentialError) { try around.log.write(AuditEvent(.start)) } catch {
+            server.close()
+            throw error
+        }
+    }
+
+    /// The socket's path.
+    var path: String { server.path }
+
+    /// Serves until the end: a signal, `broker stop`, the configured time, or ``end()``.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    func run(signals: Bool) throws(CredentialError) {
+        service.whenFinished { [server] in server.end() }
+        defer { close() }
+        try server.run(signals: signals) { connection in serve(connection) }
+    }
+
+    /// Asks ``run(signals:)`` to return.
+    func end() { service.finish() }
+
+    private func close() {
+        service.finish()
+        do throws(CredentialError) { try around.log.write(AuditEvent(.stop)) } catch {
+            session.notices.warning(error)
+        }
+        server.close()
+    }
+
+    private func serve(_ connection: any AcceptedConnection) {
+        do throws(CredentialError) {
+            let user = try connection.peerUser(), own = session.context.brokers.user
+            guard service.configuration.callers.contains(where: { $0.includes(user, own: own) }) else {
+                let caller = Caller(uid: user, pid: 0, key: CallerKey(kind: .uid, value: String(user)))
+                try around.log.write(AuditEvent(.deny, caller: caller, reason: DenialReason.caller.rawValue))
+                return
+            }
+            let caller = try around.callers.caller(ofSocket: connection.number)
+            service.noteConnection()
+            dispatcher.serve(connection, caller: caller)
+        } catch { session.notices.warning(error) }
+    }
+}
+
+/// A consent without a way to ask: each question is refused.
+struct NoConsentPrompt: ConsentDecider {
+    func decide(_ question: ConsentQuestion) -> ConsentAnswer { .noPrompt }
+}
+
+/// A log that is not kept.
+struct NoAuditLog: AuditWriter {
+    func write(_ event: AuditEvent) {}
+}
+
+extension BrokerRun.Surroundings {
+    /// The surroundings of a broker on this machine.
+    init(_ configuration: BrokerConfiguration, _ session: CommandSession) {
+        self.init(log: NoAuditLog(), consent: NoConsentPrompt(), callers: session.context.brokers.callers)
+    }
+}

@@ -1,0 +1,127 @@
+import Broker
+import CommandLine
+import CredentialCore
+import FastToken
+import OAuth
+import StrictJSON
+
+/// The tokens of a broker, by the code of `credmgr token`.
+struct SessionIssuer: TokenIssuer {
+    private let session: CommandSession
+
+    init(_ session: CommandSession) { self.session = session }
+
+    /// A call of its own for each request, which reads `config.json` as it is now.
+    private var now: CommandSession {
+        CommandSession(context: session.context, options: session.options, notices: session.notices)
+    }
+
+    func account(of entry: BrokerEntry) throws(CredentialError) -> any EntryAccount {
+        let session = now
+        if let fault = session.configurationFault { throw fault }
+        let resolver = TargetResolver(session)
+        let target = try resolver.target(
+            ofType: try resolver.type(named: entry.type),
+            TargetOptions(type: entry.type, account: entry.account))
+        return TargetAccount(
+            session: session, target: target, adapter: try session.context.adapters.adapter(of: target.type))
+    }
+
+    func scope(ofType type: String) -> [String] { (try? session.catalog.definition(of: type).type.scope) ?? [] }
+
+    func permission(
+        for entry: BrokerEntry, at place: HelperDestination
+    ) throws(CredentialError) -> HelperPermission? {
+        guard
+            let destination = Destination(scheme: place.scheme, authority: place.authority, path: place.path)
+        else { return nil }
+        let session = now, helper = CredentialHelper(session)
+        let query = CredentialHelper.Query(destination: destination, username: place.username)
+        guard
+            case .account(let target) = try helper.find(
+                query, TargetOptions(type: entry.type, account: entry.account)),
+            // The user name in the request may mean another account of the type than the entry.
+            target.account.id == (try account(of: entry).id)
+        else { return nil }
+        return HelperPermission(
+            origin: BrokerOrigin(destination).description,
+            username: helper.username(query, target, usual: Self.usualUsername))
+    }
+
+    /// The user name for servers that check only the token; GitLab requires it.
+    private static let usualUsername = "oauth2"
+}
+
+/// An account that `credmgr token` would choose.
+private struct TargetAccount: EntryAccount {
+    let session: CommandSession
+    let target: Target
+    let adapter: any CredentialAdapter
+
+    var id: String { target.account.id }
+    var username: String? { target.account.username }
+    var shownName: String { target.account.shownName }
+    var issuer: String? { target.type.issuer }
+    var ownScope: [String] { target.type.scope }
+    var ownResource: String? { target.type.resource }
+    var ownAudience: String? { target.type.audience }
+
+    func isCalled(_ name: String) -> Bool { AccountSelection.fits(name, target.account) }
+
+    func isSamePolicy(_ left: String?, _ right: String?) -> Bool {
+        guard let left = try? adapter.policy(left, of: target.type),
+            let right = try? adapter.policy(right, of: target.type)
+        else { return false }
+        return left == right
+    }
+
+    func effectiveScope(_ scope: [String]) -> [String] { adapter.effectiveScope(scope, of: target.type) }
+
+    func token(_ order: TokenOrder) throws(CredentialError) -> IssuedToken {
+        var query = TokenQuery()
+        query.policy = order.policy
+        query.scope = order.scope
+        query.resource = order.resource
+        query.audience = order.audience
+        query.freshness = Freshness(
+            demanded: order.minValid, configured: session.configuration.minimumValidity)
+        query.wantsIDToken = order.wantsIDToken
+        query.forceRefresh = order.forceRefresh
+        query.owner = order.owner
+        let answer = try TokenAcquirer(session).token(query, target)
+        let end: Timestamp? = if let idToken = answer.idToken { (try? StoredIDToken(idToken))?.expiresAt } else { nil }
+        return IssuedToken(
+            answer.token, idToken: order.wantsIDToken ? answer.idToken : nil, idTokenExpiresAt: end,
+            wasRefreshed: answer.refreshed)
+    }
+
+    func proof(
+        for issued: IssuedToken, method: String, url: String, nonce: String?
+    ) throws(CredentialError) -> String? {
+        guard let address = URI(url), address.isWeb else {
+            throw CredentialError(.usage, "'\(UntrustedText.shown(url, limit: 200))' is not a URL")
+        }
+        let answer = TokenService.Answer(token: issued.token, idToken: nil, refreshed: false)
+        guard let key = try TokenAcquirer(session).prover(of: answer, target) else { return nil }
+        if let nonce {
+            _ = key.shouldRepeat(
+                after: HTTPResponse(status: 401, headers: [("dpop-nonce", nonce)]), from: address)
+        }
+        let context = session.services(session.stores(mayPrompt: false)).adapterContext(of: target.type)
+        return try key.proof(method: method, address: address, accessToken: issued.token.token, in: context)
+    }
+
+    func roleCredentials(_ role: String, by token: IssuedToken) throws(CredentialError) -> JSONObject {
+        let words = AWSCommand.spec.path + [
+            "--type", target.type.name, "--account", target.account.id, "--role-arn", role,
+        ]
+        guard case .command(let arguments) = try ArgumentParser(.standard).parse(words) else {
+            throw CredentialError(.internalFault, "the role's credentials cannot be requested")
+        }
+        let text = try AWSCommand(arguments: arguments).credentials(session)
+        guard let object = (try? JSONValue.parse(text))?.object else {
+            throw CredentialError(.internalFault, "the role's credentials cannot be read")
+        }
+        return object
+    }
+}
