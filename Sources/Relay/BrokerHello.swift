@@ -1,4 +1,4 @@
-import StrictJSON
+package import StrictJSON
 
 /// The reply of a broker to `hello`, and the variables that follow from it.
 package struct BrokerHello: Sendable, Hashable {
