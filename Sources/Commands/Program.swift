@@ -93,6 +93,7 @@ package struct Program: Sendable {
         guard let command = CommandList.command(arguments.command) else {
             throw CredentialError(.internalFault, "the command '\(arguments.command.name)' cannot be run")
         }
+        if try SocketCommands.run(arguments, session) { return }
         if let fault = session.configurationFault {
             switch command.configurationUse {
             case .needed: throw fault

@@ -35,7 +35,8 @@ package enum FastToken {
 
     /// The token of a plain call, if the cache has it and it is fresh enough.
     package static func cached(_ call: FastPathArguments, in place: FastPathEnvironment) -> CachedToken? {
-        guard let memo = ResolvedCall.read(call.words, place),
+        // At a broker's socket the cache of this machine does not apply.
+        guard BrokerClient.path(place.variable) == nil, let memo = ResolvedCall.read(call.words, place),
             let token = TokenCache(place.tokenCache, files: place.fileStates, dataFolder: place.dataHome).token(
                 TokenRequestKey(policy: memo.policy, scope: []), named: memo.key, of: memo.account.id,
                 in: memo.group),

@@ -13,7 +13,7 @@ struct StatusCommand: Command {
             """,
         options: [all, SharedOption.type, SharedOption.account, SharedOption.json], exitStatuses: [3, 4, 5, 6])
 
-    private static let all = Option.flag("all", "show every account")
+    static let all = Option.flag("all", "show every account")
 
     let arguments: Arguments
 

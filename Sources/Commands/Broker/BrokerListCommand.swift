@@ -1,6 +1,7 @@
 import Broker
 import CommandLine
 import CredentialCore
+import FastToken
 import StrictJSON
 
 /// The facts about a broker that `list` and `show` print.
@@ -172,13 +173,8 @@ struct BrokerVariables: Sendable {
     let all: [(name: String, value: String)]
 
     init(socket: String, _ configuration: BrokerConfiguration) {
-        var all = [(name: BrokerSocketVariable.name, value: socket)]
+        var all = [(name: BrokerClient.variable, value: socket)]
         if configuration.speak.contains(.oidcAgent) { all.append(("OIDC_SOCK", socket)) }
         self.all = all
     }
-}
-
-/// The variable with the path of a broker's socket.
-enum BrokerSocketVariable {
-    static let name = "CREDMGR_SOCK"
 }

@@ -29,11 +29,17 @@ package protocol BrokerHost: Sendable {
     /// Blocks the signals that end a server. Call it before the first thread.
     func blockSignals()
 
-    /// Connects to the broker of a sandbox, after the checks of directory and user.
+    /// Sends a line to the broker of a sandbox, after the checks of directory and user, and returns the reply.
     ///
+    /// - Parameters:
+    ///   - path: `CREDMGR_SOCK`.
+    ///   - user: `CREDMGR_SOCK_UID`.
+    ///   - seconds: how long the reply may take.
     /// - Throws: ``ErrorCode/denied`` if others can write the directory, or if the server's user is another;
-    ///   ``ErrorCode/temporary`` if no server is there.
-    func connect(to path: String, user: String?) throws(CredentialError) -> any BrokerConnection
+    ///   ``ErrorCode/temporary`` if no server is there, or without a reply in time.
+    func ask(
+        _ line: [UInt8], at path: String, user: String?, seconds: Int
+    ) throws(CredentialError) -> [UInt8]
 
     /// This process.
     var process: Int32 { get }
@@ -54,6 +60,8 @@ package struct BrokerPlan: Sendable {
     package var instance: String
     /// The path of the socket; `nil` for the usual one.
     package var path: String?
+    /// Whether the directory goes with the server.
+    package var isTemporary = false
     /// The group that may connect; `nil` for the user alone.
     package var group: String?
     /// How many connections are open at most.
@@ -116,9 +124,9 @@ package struct NoBrokerHost: BrokerHost {
     package func open(_ plan: BrokerPlan) throws(CredentialError) -> any BrokerServer { throw Self.nothing }
     package var hasPassedSocket: Bool { false }
     package func blockSignals() {}
-    package func connect(to path: String, user: String?) throws(CredentialError) -> any BrokerConnection {
-        throw Self.nothing
-    }
+    package func ask(
+        _ line: [UInt8], at path: String, user: String?, seconds: Int
+    ) throws(CredentialError) -> [UInt8] { throw Self.nothing }
     package var process: Int32 { 1 }
     package var user: UInt32 { 0 }
     package var networkNamespace: String? { nil }

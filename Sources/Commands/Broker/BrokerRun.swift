@@ -60,6 +60,7 @@ struct BrokerRun: Sendable {
         }
         plan.path = path
         plan.group = group
+        plan.isTemporary = instance != configuration.name
         server = try host.open(plan)
         dispatcher = ConnectionDispatcher(clock: clock) { [log = around.log] reason, caller in
             // The connection is closed in any case.

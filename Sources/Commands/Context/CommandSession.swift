@@ -1,4 +1,5 @@
 package import CredentialCore
+import FastToken
 import OAuth
 
 /// One call of the program: the context, the options of every command, and what is built from both.
@@ -36,7 +37,10 @@ package struct CommandSession: Sendable {
         self.options = options
         self.notices = notices
         do throws(CredentialError) {
-            configuration = try context.machine.configuration()
+            // At a broker's socket the host's configuration applies.
+            configuration =
+                BrokerClient.path { context.environment[$0] } == nil
+                ? try context.machine.configuration() : Configuration()
             configurationFault = nil
         } catch {
             configuration = Configuration()

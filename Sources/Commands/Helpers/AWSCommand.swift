@@ -25,7 +25,7 @@ struct AWSCommand: Command {
         ],
         exitStatuses: [3, 4, 5, 6, 7])
 
-    private static let roleARN = Option.value("role-arn", .any("ARN"), "the role")
+    static let roleARN = Option.value("role-arn", .any("ARN"), "the role")
     private static let sessionName = Option.value(
         "role-session-name", .any("NAME"), "what the session is called in AWS's logs; else the user's name")
     private static let duration = Option.integer(

@@ -21,17 +21,17 @@ struct DockerCredentialCommand: Command {
         ],
         exitStatuses: [3, 4, 5, 6, 7])
 
-    private static let operation = Parameter.required(
+    static let operation = Parameter.required(
         "operation", .any("OPERATION", .words(["get", "store", "erase", "list"])),
         "get, store, erase or list")
 
     let arguments: Arguments
 
-    private static let inputLimit = 1 << 16
+    static let inputLimit = 1 << 16
     /// The user name for registries that check only the token.
     private static let usualUsername = "oauth2"
     /// The client looks for these very words.
-    private static let notFound = "credentials not found in native keychain"
+    static let notFound = "credentials not found in native keychain"
     private static let noServer = "no credentials server URL"
 
     func run(_ session: CommandSession) throws(CredentialError) {
@@ -54,7 +54,7 @@ struct DockerCredentialCommand: Command {
     }
 
     private func get(_ session: CommandSession) throws(CredentialError) {
-        let server = try server(session)
+        let server = try Self.server(session)
         guard let found = try CredentialHelper(session).credential(at: server, TargetOptions(arguments)) else {
             throw CredentialError(.noSuchAccount, LocalizedMessage(verbatim: Self.notFound))
         }
@@ -75,14 +75,14 @@ struct DockerCredentialCommand: Command {
         try session.print(JSONValue.object(servers).text() + "\n")
     }
 
-    private func server(_ session: CommandSession) throws(CredentialError) -> String {
-        let bytes = try session.context.console.readInput(limit: Self.inputLimit)
+    static func server(_ session: CommandSession) throws(CredentialError) -> String {
+        let bytes = try session.context.console.readInput(limit: inputLimit)
         guard let text = String(validating: bytes, as: UTF8.self) else {
             throw CredentialError(.usage, "the server's URL on standard input is not UTF-8")
         }
         let server = text.drop(while: \.isWhitespace)
         guard let end = server.lastIndex(where: { !$0.isWhitespace }) else {
-            throw CredentialError(.usage, LocalizedMessage(verbatim: Self.noServer))
+            throw CredentialError(.usage, LocalizedMessage(verbatim: noServer))
         }
         return String(server[...end])
     }

@@ -19,7 +19,7 @@ package struct ExecCommand: Command {
         options: [
             SharedOption.type, SharedOption.account, SharedOption.policy, SharedOption.scope, SharedOption.resource,
             SharedOption.audience, SharedOption.minValid, SharedOption.idToken, TokenCommand.format,
-            environmentVariable, fileVariable,
+            environmentVariable, fileVariable, broker, relay,
         ],
         examples: [
             .init("a script that reads ACCESS_TOKEN", "credmgr exec --type ToDoList -- ./backup.sh"),
@@ -37,6 +37,11 @@ package struct ExecCommand: Command {
     private static let fileVariable = Option.value(
         "file-env", .any("NAME"), "a variable for the name of the file, beside CREDMGR_TOKEN_FILE")
 
+    private static let broker = Option.value(
+        "broker", .any("NAME"), "serve this broker while the command runs")
+    private static let relay = Option.flag(
+        "relay", "with --broker: join the cloud SDKs of the command to the socket")
+
     let arguments: Arguments
 
     func run(_ session: CommandSession) throws(CredentialError) {
@@ -49,10 +54,27 @@ package struct ExecCommand: Command {
                     ? "'\(UntrustedText.shown(words[0]))' is no program that can be run"
                     : "no program '\(UntrustedText.shown(words[0]))' in PATH")
         }
-        let target = try TargetResolver(session).target(TargetOptions(arguments))
+        if let name = arguments[Self.broker] {
+            guard arguments.hasOnly(["broker", "relay", "command", "argument"]) else {
+                throw CredentialError(.usage, "--broker excludes the options for a token")
+            }
+            return try BrokerExec(name, isRelayed: arguments[Self.relay], words).run(session)
+        }
+        if arguments[Self.relay] { throw CredentialError(.usage, "--relay needs --broker") }
+        let client = SocketClient(session)
+        let target = client == nil ? try TargetResolver(session).target(TargetOptions(arguments)) : nil
         let file = try session.context.programs.execTokenFile()
         if file == nil { try missesFile(environment, session) }
-        let keeper = try keeper(session, target, file ?? NoFile())
+        let keeper: TokenFileRefresher
+        if let client {
+            keeper = TokenFileRefresher(
+                session, TokenQuery(arguments, configuration: session.configuration), from: client.source,
+                file: file ?? NoFile(), format: format, endsLine: environment.endsLine)
+        } else if let target {
+            keeper = try self.keeper(session, target, file ?? NoFile())
+        } else {
+            throw CredentialError(.internalFault, "no account is chosen")
+        }
         let ending: Result<TerminationStatus, CredentialError>
         do throws(CredentialError) {
             let query = TokenQuery(arguments, configuration: session.configuration)

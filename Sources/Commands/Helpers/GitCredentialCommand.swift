@@ -22,7 +22,7 @@ struct GitCredentialCommand: Command {
         ],
         exitStatuses: [3, 4, 5, 6, 7])
 
-    private static let operation = Parameter.required(
+    static let operation = Parameter.required(
         "operation", .any("OPERATION", .words(["get", "store", "erase"])), "get, store or erase")
 
     let arguments: Arguments

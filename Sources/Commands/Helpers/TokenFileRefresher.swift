@@ -14,7 +14,7 @@ final class TokenFileRefresher: Sendable {
 
     private let session: CommandSession
     private let query: TokenQuery
-    private let target: Target
+    private let source: Source
     private let file: any PrivateFile
     private let format: TokenFormat
     private let endsLine: Bool
@@ -30,14 +30,35 @@ final class TokenFileRefresher: Sendable {
         var isGone = false
     }
 
+    /// Returns a token for a query, and how it is shown.
+    typealias Source = @Sendable (TokenQuery, MemoizedCall?) throws(CredentialError) -> (
+        answer: TokenService.Answer, shown: TokenOutput
+    )
+
+    /// Makes a keeper of an account's token.
+    ///
+    /// - Parameters: as of ``init(_:_:from:file:format:endsLine:isWithdrawn:)``.
+    convenience init(
+        _ session: CommandSession, _ query: TokenQuery, _ target: Target, file: any PrivateFile,
+        format: TokenFormat = .token, endsLine: Bool = true, isWithdrawn: Bool = false
+    ) {
+        let source: Source = { query, call throws(CredentialError) in
+            let answer = try TokenAcquirer(session).token(query, target, for: call)
+            return (answer, try TokenOutput(answer, target, wantsIDToken: query.wantsIDToken))
+        }
+        self.init(
+            session, query, from: source, file: file, format: format, endsLine: endsLine, isWithdrawn: isWithdrawn)
+    }
+
     /// Makes a keeper.
     ///
     /// - Parameters:
+    ///   - source: where the tokens are from.
     ///   - format: how the token stands in the file.
     ///   - endsLine: whether a newline ends it there: some programs take that for a part of the token.
     ///   - isWithdrawn: whether the file is withdrawn at the token's end, where there is no other by then.
     init(
-        _ session: CommandSession, _ query: TokenQuery, _ target: Target, file: any PrivateFile,
+        _ session: CommandSession, _ query: TokenQuery, from source: @escaping Source, file: any PrivateFile,
         format: TokenFormat = .token, endsLine: Bool = true, isWithdrawn: Bool = false
     ) {
         self.format = format
@@ -45,7 +66,7 @@ final class TokenFileRefresher: Sendable {
         self.isWithdrawn = isWithdrawn
         self.session = session
         self.query = query
-        self.target = target
+        self.source = source
         self.file = file
     }
 
@@ -183,8 +204,7 @@ final class TokenFileRefresher: Sendable {
     private func fetch(
         _ query: TokenQuery, _ call: MemoizedCall? = nil
     ) throws(CredentialError) -> Fetched {
-        let answer = try TokenAcquirer(session).token(query, target, for: call)
-        let shown = try TokenOutput(answer, target, wantsIDToken: query.wantsIDToken)
+        let (answer, shown) = try source(query, call)
         var token = answer.token
         // The file is kept valid by what is written there: of an id token, its own life; as JSON both.
         if let idToken = shown.idToken, format != .json || idToken.expiresAt < token.expiresAt {

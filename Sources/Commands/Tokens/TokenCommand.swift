@@ -36,14 +36,14 @@ struct TokenCommand: Command {
             return LocalizedMessage(verbatim: ShellQuoting.line(["credmgr"] + line))
         })
 
-    private static let introspect = Option.flag(
+    static let introspect = Option.flag(
         "introspect", "print what the provider says of the token, as JSON (RFC 7662)")
     static let format = Option.choice("format", "FORMAT", of: TokenFormat.self, "how to print it")
-    private static let output = Option.value(
+    static let output = Option.value(
         "output", .file, "write it to a file that only you can read, replaced as a whole; - for standard output")
-    private static let takeOver = Option.flag(
+    static let takeOver = Option.flag(
         "take-over", "in a shared group: refresh although another host began to, and nobody knows how that ended")
-    private static let keep = Option.flag("keep", "with --output: refresh the file until stopped")
+    static let keep = Option.flag("keep", "with --output: refresh the file until stopped")
 
     let arguments: Arguments
 
@@ -101,7 +101,7 @@ struct TokenCommand: Command {
 }
 
 /// A file of the user's that holds a token. It stays when the program ends.
-private struct ReplacedFile: PrivateFile {
+struct ReplacedFile: PrivateFile {
     let path: String
     let programs: any ProcessPort
 

@@ -19,7 +19,7 @@ package enum BrokerClientSocket {
         guard path.utf8.first == UInt8(ascii: "/") else {
             throw CredentialError(.usage, "CREDMGR_SOCK must be an absolute path, not '\(shown)'")
         }
-        let directory = BrokerPlaces.directory(of: path)
+        let directory = UnixSocket.directory(of: path)
         var status = stat()
         guard unsafe stat(directory, &status) == 0 else {
             throw CredentialError(
@@ -35,6 +35,40 @@ package enum BrokerClientSocket {
         let connection = try UnixSocket.connect(to: path)
         try check(try connection.peer().user, user, isReadOnly, shown)
         return connection
+    }
+
+    /// Connects, sends a line and returns the line of the reply, both without a newline.
+    ///
+    /// - Parameters:
+    ///   - path: `CREDMGR_SOCK`.
+    ///   - user: `CREDMGR_SOCK_UID`.
+    ///   - limit: the largest reply, in bytes.
+    ///   - seconds: how long the reply may take.
+    /// - Throws: as ``connect(to:user:)``; ``ErrorCode/temporary`` without a reply in time;
+    ///   ``ErrorCode/malformedReply`` for a larger reply.
+    package static func exchange(
+        _ line: [UInt8], at path: String, user: String?, limit: Int, seconds: Int
+    ) throws(CredentialError) -> [UInt8] {
+        let connection = try connect(to: path, user: user)
+        try connection.write(line + [UInt8(ascii: "\n")])
+        let clock = Stopwatch()
+        var reply: [UInt8] = []
+        while true {
+            let left = Int64(seconds) * 1_000 - clock.elapsed
+            let bytes = try connection.read(atMost: 1 << 14, deadlineMilliseconds: Int(max(0, left)))
+            if bytes.isEmpty {
+                throw CredentialError(
+                    .temporary, "the broker closed the connection to \(CredentialError.shownPath(path))",
+                    hint: "try again")
+            }
+            // A broker sends nothing after the only reply.
+            let end = bytes.firstIndex(of: UInt8(ascii: "\n"))
+            reply += bytes[..<(end ?? bytes.count)]
+            if end != nil { return reply }
+            if reply.count > limit {
+                throw CredentialError(.malformedReply, "the broker's reply is larger than \(String(limit)) bytes")
+            }
+        }
     }
 
     private static func check(

@@ -49,7 +49,7 @@ package struct BrokerPlaces: Sendable {
     ///
     /// - Throws: ``ErrorCode/storeUnavailable``.
     package static func check(directoryOf path: String) throws(CredentialError) {
-        let directory = directory(of: path)
+        let directory = UnixSocket.directory(of: path)
         var status = stat()
         guard unsafe stat(directory, &status) == 0 else {
             throw CredentialError(
@@ -60,11 +60,6 @@ package struct BrokerPlaces: Sendable {
                 .storeUnavailable, "others can write the socket's directory \(CredentialError.shownPath(directory))",
                 hint: "chmod go-w '\(CredentialError.shownPath(directory))'")
         }
-    }
-
-    static func directory(of path: String) -> String {
-        guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "." }
-        return slash == path.utf8.startIndex ? "/" : String(path[..<slash])
     }
 
     /// Makes the listening socket of a broker whose lock this process has.
@@ -102,11 +97,11 @@ package struct BrokerPlaces: Sendable {
     /// Removes a socket that this process has made.
     package func removeSocket(_ path: String) { _ = unsafe unlink(path) }
 
-    /// Removes an instance's socket and directory.
-    package func remove(_ instance: String) {
+    /// Removes an instance's socket, and its directory if no sandbox can have mounted it for longer.
+    package func remove(_ instance: String, withDirectory: Bool) {
         let path = socket(of: instance)
         _ = unsafe unlink(path)
-        _ = unsafe rmdir(Self.directory(of: path))
+        if withDirectory { _ = unsafe rmdir(UnixSocket.directory(of: path)) }
     }
 
     // MARK: Locks

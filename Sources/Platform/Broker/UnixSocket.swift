@@ -59,6 +59,12 @@ package enum UnixSocket {
         } catch { return false }
     }
 
+    /// The directory of a socket.
+    static func directory(of path: String) -> String {
+        guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "." }
+        return slash == path.utf8.startIndex ? "/" : String(path[..<slash])
+    }
+
     /// Whether a path fits into an address.
     package static func fits(_ path: String) -> Bool { path.utf8.count < pathSize }
 

@@ -1,6 +1,7 @@
 import Broker
 import Commands
 import CredentialCore
+import FastToken
 import Glibc
 import Platform
 
@@ -38,8 +39,11 @@ struct LinuxBrokerHost: BrokerHost {
 
     func blockSignals() { UnixServer.blockSignals() }
 
-    func connect(to path: String, user: String?) throws(CredentialError) -> any BrokerConnection {
-        try BrokerClientSocket.connect(to: path, user: user)
+    func ask(
+        _ line: [UInt8], at path: String, user: String?, seconds: Int
+    ) throws(CredentialError) -> [UInt8] {
+        try BrokerClientSocket.exchange(
+            line, at: path, user: user, limit: BrokerClient.replyLimit, seconds: seconds)
     }
 
     var process: Int32 { getpid() }
@@ -99,7 +103,7 @@ private final class LinuxBrokerServer: BrokerServer {
     func close() {
         // systemd keeps its socket.
         if !isPassed {
-            if plan.path == nil { places.remove(plan.instance) } else { places.removeSocket(path) }
+            if plan.path == nil { places.remove(plan.instance, withDirectory: plan.isTemporary) } else { places.removeSocket(path) }
         }
         places.removeControl(plan.instance)
         lock.release()
