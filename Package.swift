@@ -80,8 +80,8 @@ let sources: [Target] =
     + boundary("Platform", header: "CLinux", ["CredentialCore"])
     + [
         // What joins a sandbox to a broker's socket
-        source("Relay", ["Platform", "CredentialCore", "StrictJSON"]),
-        source("LocalFiles", ["SharedGroups", "Sodium", "Platform", "CredentialCore", "StrictJSON"], in: "Stores"),
+        source("Relay", ["FastToken", "Platform", "CredentialCore", "StrictJSON"]),
+        source("LocalFiles", ["Broker", "SharedGroups", "Sodium", "Platform", "CredentialCore", "StrictJSON"], in: "Stores"),
         source("EncryptedFileStore", ["Platform", "LocalFiles", "CredentialCore", "StrictJSON"], in: "Stores"),
         source("EtcdCluster", ["SharedGroups", "Platform", "CredentialCore"], in: "Stores"),
         source("SealedCache", ["Sodium", "Platform", "CredentialCore"], in: "Stores"),
@@ -106,6 +106,7 @@ let sources: [Target] =
         source(
             "LocalMachine",
             [
+                "Broker", "Sodium",
                 "CredentialCore", "GenericOAuth2Adapter", "AzureB2CAdapter", "Platform", "LocalFiles",
                 "SharedGroups", "EtcdCluster", "SecretServiceStore", "EncryptedFileStore", "SealedCache",
                 "CurlTransport", "CryptoSupport",
@@ -213,7 +214,10 @@ let testTargets: [Target] = [
         ["CLinux", "Platform", "LocalFiles", "CredentialCore", "StrictJSON", "TestSupport"]),
     tests(
         "LocalFilesTests",
-        ["LocalFiles", "Platform", "CredentialCore", "StrictJSON", "CryptoSupport", "TestPorts", "TestSupport"]),
+        [
+            "Broker", "LocalFiles", "Platform", "CredentialCore", "StrictJSON", "CryptoSupport", "TestPorts",
+            "TestSupport",
+        ]),
     tests(
         "SharedGroupsTests",
         [
@@ -222,7 +226,10 @@ let testTargets: [Target] = [
         ]),
     tests(
         "LocalMachineTests",
-        ["LocalMachine", "Platform", "PluginHost", "CredentialCore", "credmgr", "TestSupport"]),
+        [
+            "Broker", "CryptoSupport", "LocalFiles", "LocalMachine", "Platform", "PluginHost", "CredentialCore", "StrictJSON", "credmgr",
+            "TestSupport",
+        ]),
     tests("CryptoSupportTests", ["CryptoSupport", "Sodium", "CredentialCore", "StrictJSON", "TestSupport"]),
     tests(
         "EncryptedFileStoreTests",

@@ -47,7 +47,12 @@ enum CommandList {
             [
                 BrokerCommands.self, BrokerAddCommand.self, BrokerSetCommand.self, BrokerRemoveCommand.self,
                 BrokerListCommand.self, BrokerShowCommand.self, BrokerServeCommand.self, BrokerEnvCommand.self,
-                BrokerStopCommand.self,
+                BrokerStopCommand.self, BrokerGrantsCommand.self, BrokerForgetCommand.self,
+            ]),
+        Section(
+            "Audit log",
+            [
+                AuditCommand.self, AuditVerifyCommand.self, AuditHeadCommand.self, AuditPruneCommand.self,
             ]),
         Section(
             "Storage and this program",

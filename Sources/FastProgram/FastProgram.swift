@@ -40,6 +40,11 @@ import Glibc
             message = readMessage()
             return message
         }
+        if let path = BrokerClient.path(ProcessEnvironment.variable) {
+            SocketCall.answer(call, path, message: read)
+            if let message { putBack(message) }
+            return
+        }
         if let program = call.program { return FastExec.run(call, program, words) }
         if let token = FastToken.answer(words, message: read, in: FastPathEnvironment.ofThisMachine) {
             print(token)
@@ -50,10 +55,7 @@ import Glibc
     /// The words of the call; `nil` where the full program has to look at them first: with code of somebody else's to load,
     /// which only a dynamic program loads, and without a home.
     private static func plainWords(_ words: [String]) -> [String]? {
-        guard unsafe getenv("LD_PRELOAD") == nil, let home = unsafe getenv("HOME"), unsafe home.pointee != 0 else {
-            return nil
-        }
-        return words
+        unsafe getenv("LD_PRELOAD") == nil && isHomeKnown ? words : nil
     }
 
     /// The words of the call; `nil` for none, and for bytes that are no text.
@@ -68,6 +70,12 @@ import Glibc
             words.append(word)
         }
         return ProgramAlias.words(of: words)
+    }
+
+    /// Whether the home directory is known, or not needed: a broker's socket needs none.
+    private static var isHomeKnown: Bool {
+        if let home = unsafe getenv("HOME"), unsafe home.pointee != 0 { return true }
+        return BrokerClient.path(ProcessEnvironment.variable) != nil
     }
 
     // MARK: Input

@@ -66,7 +66,8 @@ package struct BrokerClient: Sendable {
             case "denied", "ended": "see the broker's entries on its host: credmgr broker show NAME"
             default: retryAfter.map { "try again in \($0) s" }
             }
-        return CredentialError(code, "the broker refuses the request: \(shown)", hint: hint)
+        return CredentialError(code, "the broker refuses the request: \(shown)", hint: hint,
+            details: reason.map { ["reason: " + UntrustedText.shown($0, limit: 60)] } ?? [])
     }
 
     /// Returns a token.
@@ -218,6 +219,11 @@ package struct BrokerClient: Sendable {
         input["spec"] = ["cluster": ["server": cluster["server"] ?? .null]]
         return JSONValue.object(try helper("kubernetes", input: input)).bytes() + [UInt8(ascii: "\n")]
     }
+}
+
+extension CredentialError {
+    /// Whether the broker refused the server that a helper's input names.
+    package var isOriginRefused: Bool { code == .denied && details.contains("reason: origin") }
 }
 
 extension CallSignature {

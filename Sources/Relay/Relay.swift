@@ -42,9 +42,7 @@ package struct Relay {
             arguments.socket ?? Self.nonEmpty(environment["CREDMGR_SOCK"]) ?? RelayArguments.usualSocket
         let address = BrokerAddress(socket, user: Self.nonEmpty(environment["CREDMGR_SOCK_UID"]))
         let hello = BrokerHello(
-            try RelayReply.members(
-                try address.ask(BrokerHello.line, milliseconds: Self.shortPatience), of: "the request to the broker"
-            ))
+            try RelayReply.members(try address.ask(BrokerHello.line, milliseconds: Self.shortPatience)))
         let door = try LoopbackDoor(
             port: arguments.port, checksUser: hello.sharesLoopback(with: NetworkNamespace.own))
         let secret = SystemRandom().secretOfRun()
@@ -60,8 +58,15 @@ package struct Relay {
         var errands: [RelayErrand] = []
         for file in arguments.files {
             let request = TokenFileRequest(file)
-            let answer = try request.answer(
-                try address.ask(request.line, milliseconds: Self.patience), now: SystemClock().now)
+            let answer: TokenFileRequest.Answer
+            do throws(CredentialError) {
+                answer = try request.answer(
+                    try address.ask(request.line, milliseconds: Self.patience), now: SystemClock().now)
+            } catch {
+                throw CredentialError(
+                    error.code, "the token for the file \(UntrustedText.shown(file.path)) is missing: \(error)",
+                    hint: error.advice)
+            }
             try UserOutputFile.replace(file.path, answer.content, isSecret: true)
             written.append(file.path)
             errands.append(errand(request, file.path, due: SystemTime.sinceBoot + answer.pause))
@@ -88,7 +93,7 @@ package struct Relay {
                     warn(
                         CredentialError(
                             error.code,
-                            "the token file \(UntrustedText.shown(path, limit: 200)) is not renewed: \(error)"))
+                            "the token file \(UntrustedText.shown(path)) is not renewed: \(error)"))
                 }
                 told = error.message
                 return TokenFileRequest.pause(after: line)

@@ -1,37 +1,20 @@
 package import CredentialCore
+import FastToken
 package import StrictJSON
 
 /// A reply line of a broker.
 package enum RelayReply {
     /// Returns the members of a reply.
     ///
-    /// - Parameter subject: what was asked for, for messages.
     /// - Throws: the error that the broker replied with; ``ErrorCode/malformedReply``.
-    package static func members(
-        _ line: [UInt8], of subject: LocalizedMessage
-    ) throws(CredentialError) -> JSONObject {
+    package static func members(_ line: [UInt8]) throws(CredentialError) -> JSONObject {
         guard let members = (try? JSONValue.parse(line))?.object, let isDone = members["ok"]?.bool else {
-            throw CredentialError(.malformedReply, "\(subject) failed: the broker's reply is not understood")
+            throw CredentialError(.malformedReply, "the broker's reply is not one of its language")
         }
         if isDone { return members }
-        let word = members["error"]?.string ?? "failed"
-        var shown = word
-        if let reason = members["reason"]?.string { shown += ", " + reason }
-        throw CredentialError(
-            code(of: word), "\(subject) failed: the broker replied \(UntrustedText.shown(shown, limit: 80))",
-            hint: word == "sign_in_required" ? "sign in on the host: credmgr login" : nil)
-    }
-
-    private static func code(of word: String) -> ErrorCode {
-        switch word {
-        case "denied", "ended": .denied
-        case "sign_in_required": .signInRequired
-        case "locked": .storeLocked
-        case "temporary", "rate": .temporary
-        case "ambiguous": .ambiguousAccount
-        case "malformed", "version": .usage
-        default: .internalFault
-        }
+        throw BrokerClient.error(
+            members["error"]?.string ?? "failed", reason: members["reason"]?.string,
+            retryAfter: members["retry_after"]?.integer)
     }
 }
 
@@ -71,11 +54,11 @@ package struct TokenFileRequest {
     /// The broker decides when a token is replaced. The relay asks after three quarters of the rest of its life, and so more
     /// often towards its end.
     ///
-    /// - Throws: as ``RelayReply/members(_:of:)``.
+    /// - Throws: as ``RelayReply/members(_:)``.
     package func answer(_ line: [UInt8], now: Timestamp) throws(CredentialError) -> Answer {
-        let members = try RelayReply.members(line, of: "the token for entry \(file.entry)")
+        let members = try RelayReply.members(line)
         guard let token = members["access_token"]?.string, !token.isEmpty else {
-            throw CredentialError(.malformedReply, "the broker's reply has no token for entry \(file.entry)")
+            throw CredentialError(.malformedReply, "the broker's reply is not one of its language")
         }
         var pause = Self.pause
         if let end = members["expires_on"]?.integer {

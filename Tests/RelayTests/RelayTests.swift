@@ -36,7 +36,7 @@ import Testing
     // MARK: Variables
 
     private func hello(_ text: String) throws -> BrokerHello {
-        BrokerHello(try RelayReply.members(Array(text.utf8), of: "hello"))
+        BrokerHello(try RelayReply.members(Array(text.utf8)))
     }
 
     @Test func `Only the clouds of hello get variables`() throws {
@@ -89,14 +89,14 @@ import Testing
     func `A refusal has the exit status of its error`(word: String, status: Int32) {
         let line = #"{"ok":false,"error":"\#(word)","reason":null,"exit":0,"retry_after":null}"#
         let error = #expect(throws: CredentialError.self) {
-            try RelayReply.members(Array(line.utf8), of: "the request")
+            try RelayReply.members(Array(line.utf8))
         }
         #expect(error?.code.exitStatus == status && error?.message.contains(word) == true)
     }
 
     @Test(arguments: ["", "{}", "[]", "{\"ok\":1}", "{\"ok\":true"])
     func `A reply of another form is an error`(line: String) {
-        #expect(throws: CredentialError.self) { try RelayReply.members(Array(line.utf8), of: "the request") }
+        #expect(throws: CredentialError.self) { try RelayReply.members(Array(line.utf8)) }
     }
 
     // MARK: Token files

@@ -1,27 +1,40 @@
 public import CredentialCore
 
-/// An event that the audit log has a line for.
-public struct AuditEvent: Sendable {
-    /// The kind of event.
-    public enum What: String, Sendable {
-        case start, issue, deny, ask, answer, refresh, stop
+/// One event of a broker, which the audit log writes as one line.
+public struct AuditEvent: Sendable, Equatable {
+    /// The kind of an event.
+    public enum What: String, Sendable, CaseIterable {
+        /// The broker started.
+        case start
+        /// The broker released a token.
+        case issue
+        /// The broker refused a request or closed a connection.
+        case deny
+        /// The broker prompted the user.
+        case ask
+        /// The user answered a prompt.
+        case answer
+        /// The broker refreshed a token.
+        case refresh
+        /// The broker ended.
+        case stop
     }
 
-    /// The kind of event.
+    /// The kind.
     public var what: What
-    /// The entry.
+    /// The name of the entry.
     public var entry: String?
-    /// The account's ID.
+    /// The ID of the account.
     public var account: String?
-    /// The origin that the caller named.
+    /// The origin of the request.
     public var origin: String?
-    /// The caller.
+    /// The process that asked.
     public var caller: Caller?
-    /// The caller's own words on its purpose.
+    /// The purpose that the caller gave.
     public var why: String?
-    /// The reason, such as a word of the table of errors.
+    /// The reason of a refusal, or the answer of a prompt.
     public var reason: String?
-    /// The token that was released. The log has only 8 bytes of its HMAC.
+    /// The released token; the log writes 8 bytes of its HMAC and never the token.
     public var token: Secret?
 
     /// Makes an event.
@@ -42,9 +55,8 @@ public struct AuditEvent: Sendable {
 
 /// Writes the audit log of one broker.
 public protocol AuditWriter: Sendable {
-    /// Writes one line.
+    /// Writes one event before the reply that it describes.
     ///
-    /// - Throws: ``ErrorCode/inputOutput`` if the disk is full. The request then fails as `temporary`, unless
-    ///   `on_failure` is `continue`.
+    /// - Throws: ``ErrorCode/temporary`` if the disk is full; ``ErrorCode/inputOutput`` for another failure.
     func write(_ event: AuditEvent) throws(CredentialError)
 }

@@ -1,26 +1,26 @@
-/// A question whether a caller may have a token.
-public struct ConsentQuestion: Sendable {
-    /// The caller.
+/// A request for a token for which a broker needs the user's consent.
+public struct ConsentQuestion: Sendable, Equatable {
+    /// The process that asks.
     public var caller: Caller
-    /// The entry's name.
+    /// The name of the entry.
     public var entry: String
-    /// The account's name, as the user knows it.
+    /// The account, as users know it: its user name or label.
     public var account: String
     /// The account type.
     public var type: String
-    /// The scopes of the token.
+    /// The scopes of the request.
     public var scope: [String]
-    /// The origin that the caller named.
+    /// The origin of the request.
     public var origin: String?
-    /// The broker's name.
+    /// The name of the broker.
     public var broker: String
-    /// Whether each request needs a consent of its own (`ask: always`).
+    /// Whether each request needs a prompt (`ask: always`); remembered grants do not apply.
     public var always: Bool
 
     /// Makes a question.
     public init(
-        caller: Caller, entry: String, account: String, type: String, scope: [String], origin: String?,
-        broker: String, always: Bool
+        caller: Caller, entry: String, account: String, type: String, scope: [String] = [], origin: String? = nil,
+        broker: String, always: Bool = false
     ) {
         self.caller = caller
         self.entry = entry
@@ -35,21 +35,22 @@ public struct ConsentQuestion: Sendable {
 
 /// The result of a question.
 public enum ConsentAnswer: Sendable, Equatable {
-    /// The user consented.
+    /// The user consented, now or earlier.
     case granted
-    /// The user refused.
+    /// The user refused, or did not answer in time.
     case refused
-    /// The user refused three times; further requests are refused for an hour without a prompt.
+    /// The caller was refused three times in 10 minutes, so the user is not prompted for an hour.
     case refusedForNow
-    /// No way to ask the user exists.
+    /// No prompt is available.
     case noPrompt
-    /// The user refused, and ends the broker.
+    /// The user refused and ended the broker.
     case closeBroker
 }
 
-/// Asks the user.
+/// Decides whether a caller receives a token.
 public protocol ConsentDecider: Sendable {
-    /// Returns the user's answer. It waits at most `prompt_timeout`; requests of the same caller, entry and scope
-    /// share one prompt.
+    /// Decides a question; blocks at most for `prompt_timeout`.
+    ///
+    /// Requests of the same caller, entry and scope share one prompt.
     func decide(_ question: ConsentQuestion) -> ConsentAnswer
 }

@@ -25,6 +25,18 @@ struct BrokerFacts: Sendable {
             ?? running.first { BrokerInstance.belongs($0.instance, to: name) }
         socket = session.context.brokers.socketPath(of: serving?.instance ?? name)
         process = serving?.process
+        let records = session.context.brokerRecords, now = session.context.clock.now
+        grants = ((try? records.grants.grants(of: name)) ?? []).filter { $0.until > now }.count
+        // A broker that was never served has no log.
+        guard let lines = try? records.auditLogs.lines(of: name) else { return }
+        while let line = (try? lines.next()) ?? nil {
+            guard let event = (try? JSONValue.parse(line))?.object else { continue }
+            switch event["what"]?.string {
+            case AuditEvent.What.issue.rawValue: lastUse = event["t"]?.string
+            case AuditEvent.What.deny.rawValue: refused += 1
+            default: break
+            }
+        }
     }
 
     /// The object that `--json` prints.
@@ -123,6 +135,9 @@ struct BrokerRemoveCommand: Command {
         _ = try BrokerStopCommand.stop(name, session)
         guard isDefined else { throw files.missing(name) }
         try files.remove(name)
+        let records = session.context.brokerRecords
+        _ = try records.grants.forget(nil, of: name)
+        if arguments[Self.audit] { _ = try records.auditLogs.prune(name, olderThan: 0) }
         session.notices.note("broker \(name) is removed")
     }
 }

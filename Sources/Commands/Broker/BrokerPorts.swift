@@ -49,9 +49,6 @@ package protocol BrokerHost: Sendable {
 
     /// The network namespace, as `readlink /proc/self/ns/net` prints it.
     var networkNamespace: String? { get }
-
-    /// Finds out which process connected.
-    var callers: any CallerIdentifier { get }
 }
 
 /// How an instance is to be served.
@@ -130,13 +127,8 @@ package struct NoBrokerHost: BrokerHost {
     package var process: Int32 { 1 }
     package var user: UInt32 { 0 }
     package var networkNamespace: String? { nil }
-    package var callers: any CallerIdentifier { Callers() }
 
     private static var nothing: CredentialError {
         CredentialError(.unsupported, "this machine has no sockets for brokers")
-    }
-
-    private struct Callers: CallerIdentifier {
-        func caller(ofSocket descriptor: Int32) throws(CredentialError) -> Caller { throw NoBrokerHost.nothing }
     }
 }

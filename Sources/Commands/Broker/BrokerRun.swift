@@ -62,12 +62,17 @@ struct BrokerRun: Sendable {
         plan.group = group
         plan.isTemporary = instance != configuration.name
         server = try host.open(plan)
-        dispatcher = ConnectionDispatcher(clock: clock) { [log = around.log] reason, caller in
+        let refuse: @Sendable (String, Caller) -> Void = { [log = around.log] reason, caller in
             // The connection is closed in any case.
             try? log.write(AuditEvent(.deny, caller: caller, reason: reason))
-        } languages: {
+        }
+        let boxes = session.context.brokerRecords.boxes
+        dispatcher = ConnectionDispatcher(clock: clock, refuse: refuse) {
             var languages = ConnectionDispatcher.Languages()
             let speaks = service.configuration.speak
+            if speaks.contains(.oidcAgent) {
+                languages.oidcAgent = OIDCAgentConversation(service, boxes: boxes, clock: clock, refuse: refuse)
+            }
             if speaks.contains(.credmgr) {
                 languages.lines = LineConversation(
                     service, facts: .init(version: Program.version, netns: host.networkNamespace), clock: clock)
@@ -127,19 +132,16 @@ struct BrokerRun: Sendable {
     }
 }
 
-/// A consent without a way to ask: each question is refused.
-struct NoConsentPrompt: ConsentDecider {
-    func decide(_ question: ConsentQuestion) -> ConsentAnswer { .noPrompt }
-}
-
-/// A log that is not kept.
-struct NoAuditLog: AuditWriter {
-    func write(_ event: AuditEvent) {}
-}
-
 extension BrokerRun.Surroundings {
     /// The surroundings of a broker on this machine.
     init(_ configuration: BrokerConfiguration, _ session: CommandSession) {
-        self.init(log: NoAuditLog(), consent: NoConsentPrompt(), callers: session.context.brokers.callers)
+        let records = session.context.brokerRecords, translations = session.context.console.translations
+        let log = records.auditWriter(of: configuration)
+        self.init(
+            log: log,
+            consent: records.consent(
+                for: configuration, audit: log, text: { $0.text(in: translations) },
+                warn: { [notices = session.notices] in notices.warning($0) }),
+            callers: records.callers(of: configuration))
     }
 }

@@ -94,7 +94,7 @@ enum SocketCommands {
             try session.context.console.writeResult(try client.client.git(BrokerClient.gitMembers(of: bytes)))
         } catch {
             // A server that is not in the broker gets nothing, so that git asks its next helper.
-            guard error.code == .denied, error.message.contains("(origin)") else { throw error }
+            guard error.isOriginRefused else { throw error }
             session.notices.detail("nothing is given: \(error.message)")
         }
     }
@@ -118,7 +118,7 @@ enum SocketCommands {
             do throws(CredentialError) {
                 output = try client.client.helper("docker", input: JSONObject(["ServerURL": .string(server)]))
             } catch {
-                guard error.code == .denied, error.message.contains("(origin)") else { throw error }
+                guard error.isOriginRefused else { throw error }
                 throw CredentialError(
                     .noSuchAccount, LocalizedMessage(verbatim: DockerCredentialCommand.notFound))
             }

@@ -1,3 +1,4 @@
+package import Broker
 package import CredentialCore
 import FastToken
 package import PluginHost
@@ -28,6 +29,8 @@ package struct CommandContext: Sendable {
     package var demonstration: any DemoRunner
     /// The sockets of brokers.
     package var brokers: any BrokerHost
+    /// The audit logs and consents of brokers, and the parts of a server that this machine keeps or asks.
+    package var brokerRecords: any BrokerRecords = NoBrokerRecords()
 
     /// Makes a context.
     package init(

@@ -23,16 +23,6 @@ public func fcntl(_ descriptor: Int32, _ command: Int32, _ value: Int32 = 0) -> 
     glibc_fcntl(descriptor, command, value)
 }
 
-/// bind(2).
-public func bind(_ socket: Int32, _ address: UnsafePointer<sockaddr>, _ size: socklen_t) -> Int32 {
-    unsafe glibc_bind(socket, address, size)
-}
-
-/// connect(2).
-public func connect(_ socket: Int32, _ address: UnsafePointer<sockaddr>, _ size: socklen_t) -> Int32 {
-    unsafe glibc_connect(socket, address, size)
-}
-
 /// The default action of a signal.
 public var SIG_DFL: (@convention(c) (Int32) -> Void)? { nil }
 

@@ -32,12 +32,6 @@ static inline int glibc_openat(int folder, const char *path, int flags, mode_t m
     return openat(folder, path, flags, mode);
 }
 static inline int glibc_fcntl(int descriptor, int command, int value) { return fcntl(descriptor, command, value); }
-static inline int glibc_bind(int socket, const struct sockaddr *address, socklen_t size) {
-    return bind(socket, address, size);
-}
-static inline int glibc_connect(int socket, const struct sockaddr *address, socklen_t size) {
-    return connect(socket, address, size);
-}
 static inline int glibc_errno(void) { return errno; }
 static inline void glibc_set_errno(int number) { errno = number; }
 

@@ -13,6 +13,26 @@ package enum SHA256 {
         return digest
     }
 
+    /// A digest of bytes that come in pieces.
+    package struct Stream {
+        private var state = crypto_hash_sha256_state()
+
+        /// Begins a digest.
+        package init() { _ = unsafe crypto_hash_sha256_init(&state) }
+
+        /// Adds bytes.
+        package mutating func add(_ bytes: [UInt8]) {
+            _ = unsafe crypto_hash_sha256_update(&state, bytes, UInt64(bytes.count))
+        }
+
+        /// The digest of all bytes. Call it once.
+        package mutating func end() -> [UInt8] {
+            var digest = [UInt8](repeating: 0, count: size)
+            _ = unsafe crypto_hash_sha256_final(&state, &digest)
+            return digest
+        }
+    }
+
     /// HMAC (RFC 2104): a digest of `bytes` that nobody can make without the key.
     package static func code(of bytes: [UInt8], key: [UInt8]) -> [UInt8] {
         // Making the code overwrites what this holds of the key.

@@ -14,7 +14,7 @@ package enum UnixSocket {
     package static func listen(at path: String, mode: UInt32) throws(CredentialError) -> FileDescriptor {
         let descriptor = try make(path)
         // The directory is the user's alone, so that the mode before chmod lets no other user in.
-        guard unsafe withAddress(path, { unsafe bind(descriptor.number, $0, $1) }) == 0,
+        guard unsafe withAddress(path, { unsafe linux_bind(descriptor.number, $0, $1) }) == 0,
             unsafe chmod(path, mode) == 0, Glibc.listen(descriptor.number, 128) == 0
         else { throw .system("cannot listen on the socket", path, number: errno) }
         return descriptor
@@ -38,7 +38,7 @@ package enum UnixSocket {
     /// - Throws: ``ErrorCode/temporary`` if no process listens there; ``ErrorCode/inputOutput``.
     package static func connect(to path: String) throws(CredentialError) -> UnixConnection {
         let descriptor = try make(path)
-        while unsafe withAddress(path, { unsafe Glibc.connect(descriptor.number, $0, $1) }) != 0 {
+        while unsafe withAddress(path, { unsafe linux_connect(descriptor.number, $0, $1) }) != 0 {
             let number = errno
             if number == EINTR { continue }
             if [ENOENT, ECONNREFUSED, EAGAIN].contains(number) {
@@ -82,17 +82,15 @@ package enum UnixSocket {
     private static var streamType: Int32 { 1 | linux_close_on_exec }
 
     private static func withAddress(
-        _ path: String, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32
+        _ path: String, _ body: (UnsafeRawPointer, UInt32) -> Int32
     ) -> Int32 {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         unsafe withUnsafeMutableBytes(of: &address.sun_path) { place in
             for (index, byte) in path.utf8.enumerated() { unsafe place[index] = byte }
         }
-        return unsafe withUnsafePointer(to: address) { pointer in
-            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                unsafe body($0, socklen_t(MemoryLayout<sockaddr_un>.size))
-            }
+        return unsafe withUnsafePointer(to: address) {
+            unsafe body(UnsafeRawPointer($0), UInt32(MemoryLayout<sockaddr_un>.size))
         }
     }
 }

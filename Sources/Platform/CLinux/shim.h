@@ -164,6 +164,19 @@ static inline long linux_receive(int socket, void *buffer, size_t count) {
     return came ? -2 : received;
 }
 
+extern int linux_libc_bind(int socket, const void *address, unsigned size) __asm__("bind");
+extern int linux_libc_connect(int socket, const void *address, unsigned size) __asm__("connect");
+
+/// bind(2), whose address has another type with _GNU_SOURCE than without.
+static inline int linux_bind(int socket, const void *address, unsigned size) {
+    return linux_libc_bind(socket, address, size);
+}
+
+/// connect(2), as linux_bind().
+static inline int linux_connect(int socket, const void *address, unsigned size) {
+    return linux_libc_connect(socket, address, size);
+}
+
 /// Accepts a connection that no child inherits.
 static inline int linux_accept(int socket) { return linux_libc_accept4(socket, 0, 0, linux_close_on_exec); }
 

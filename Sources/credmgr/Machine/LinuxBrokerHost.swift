@@ -49,16 +49,6 @@ struct LinuxBrokerHost: BrokerHost {
     var process: Int32 { getpid() }
     var user: UInt32 { geteuid() }
     var networkNamespace: String? { UnixServer.networkNamespace }
-    var callers: any CallerIdentifier { PeerCallers() }
-}
-
-/// The user and the process that the kernel names for a socket.
-private struct PeerCallers: CallerIdentifier {
-    func caller(ofSocket descriptor: Int32) throws(CredentialError) -> Caller {
-        let peer = try UnixConnection.peer(ofSocket: descriptor)
-        return Caller(
-            uid: peer.user, pid: peer.process, key: CallerKey(kind: .uid, value: String(peer.user)))
-    }
 }
 
 extension UnixConnection: AcceptedConnection {

@@ -28,7 +28,7 @@ struct Machine: Sendable {
     /// The context that commands are given.
     var context: CommandContext {
         let searchPath = local.directories.configSearchPath + local.directories.dataSearchPath
-        return CommandContext(
+        var context = CommandContext(
             machine: local.ports, workingDirectories: WorkingDirectory.paths(local.environment),
             console: console, settings: B2CSettings(),
             dataFolder: LinuxDataDirectoryInspector(path: local.directories.dataFolder, clock: local.clock),
@@ -38,6 +38,8 @@ struct Machine: Sendable {
             qrCodes: QRCodeEncoder(),
             demonstration: DemoWalkthrough(machine: self),
             brokers: LinuxBrokerHost(environment: local.environment))
+        context.brokerRecords = LocalBrokerRecords(local)
+        return context
     }
 }
 

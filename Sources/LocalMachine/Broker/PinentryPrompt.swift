@@ -1,0 +1,71 @@
+package import Broker
+import CredentialCore
+import Platform
+
+/// Prompts by `pinentry` with its command `CONFIRM` (Assuan protocol): allow once, or refuse.
+package struct PinentryPrompt: ConsentPrompt {
+    /// The codes of libgpg-error in the low 16 bits of an error: timeout, canceled, not confirmed, fully canceled.
+    private static let timeout: UInt32 = 62
+    private static let refusals: Set<UInt32> = [99, 114, 198]
+    private static let program = "pinentry"
+
+    private let environment: [String: String]
+
+    /// Makes a prompt.
+    ///
+    /// - Parameter environment: the environment of the server, with `PATH` and the display.
+    package init(environment: [String: String]) { self.environment = environment }
+
+    package func ask(_ text: ConsentText, milliseconds: Int32) -> ConsentChoice? {
+        guard let path = ExecutablePath.find(Self.program, environment: environment) else { return nil }
+        let seconds = Int(max(1, milliseconds / 1_000))
+        var commands = ["SETTIMEOUT \(seconds)"]
+        if let terminal = environment["GPG_TTY"] { commands.append("OPTION ttyname=\(Self.escaped(terminal))") }
+        if let type = environment["TERM"] { commands.append("OPTION ttytype=\(Self.escaped(type))") }
+        commands += [
+            "SETTITLE credmgr", "SETDESC " + Self.escaped(([text.title] + text.lines).joined(separator: "\n")),
+            "SETOK " + Self.escaped(label(.once, text)), "SETCANCEL " + Self.escaped(label(.no, text)), "CONFIRM",
+        ]
+        var launch = SpawnConfiguration(
+            path, [], environment: environment.filter { !$0.key.hasPrefix("CREDMGR_PASSPHRASE") })
+        launch.endsItsGroup = true
+        let input = Array(commands.map { $0 + "\n" }.joined().utf8) + Array("BYE\n".utf8)
+        do throws(CredentialError) {
+            let outcome = try ChildProgram(launch, limit: 1 << 16, seconds: seconds + 5).run(input: input)
+            if case .timedOut = outcome.ending { return .timeout }
+            return Self.choice(of: outcome.output, command: commands.count)
+        } catch {
+            // A pinentry that does not start is no prompt here.
+            return nil
+        }
+    }
+
+    private func label(_ choice: ConsentChoice, _ text: ConsentText) -> String {
+        text.choices.first { $0.choice == choice }?.label ?? choice.rawValue
+    }
+
+    /// Reads the replies: one greeting, then one for each command.
+    static func choice(of output: [UInt8], command number: Int) -> ConsentChoice? {
+        let replies = output.split(separator: 0x0A).map { String(decoding: $0, as: UTF8.self) }
+            .filter { $0 == "OK" || $0.hasPrefix("OK ") || $0.hasPrefix("ERR ") }
+        guard replies.count > number else { return nil }
+        let reply = replies[number]
+        guard reply.hasPrefix("ERR ") else { return .once }
+        let words = reply.split(separator: " ")
+        guard words.count > 1, let code = UInt32(words[1]) else { return nil }
+        if code & 0xFFFF == timeout { return .timeout }
+        return refusals.contains(code & 0xFFFF) ? .no : nil
+    }
+
+    /// Text as Assuan sends it.
+    private static func escaped(_ text: String) -> String {
+        text.unicodeScalars.reduce(into: "") { result, scalar in
+            switch scalar {
+            case "%": result += "%25"
+            case "\n": result += "%0A"
+            case "\r": result += "%0D"
+            default: result.unicodeScalars.append(scalar)
+            }
+        }
+    }
+}

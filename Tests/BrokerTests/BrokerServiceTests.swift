@@ -1,0 +1,212 @@
+import Broker
+import CredentialCore
+import StrictJSON
+import Testing
+
+/// The rules of a broker, with doubles of its ports.
+struct BrokerServiceTests {
+    private let scene: BrokerScene
+
+    init() throws { scene = try BrokerScene() }
+
+    @Test func `a request without words gets the token of the only entry`() throws {
+        let token = try scene.release()
+        #expect(token.accessToken == Secret("t0"))
+        #expect(token.expiresOn == scene.clock.now.epochSeconds + 3_600)
+        #expect(token.accountID == "3f0c")
+        #expect(scene.issuer.orders.map(\.scope) == [["read", "list"]])
+        #expect(scene.issuer.orders.map(\.resource) == ["https://r.example/1"])
+        #expect(scene.log.kinds == [.issue])
+        #expect(scene.log.events[0].token == Secret("t0"))
+    }
+
+    @Test func `a request narrows the entry when its words are a part of the entry's`() throws {
+        _ = try scene.release { ask in
+            ask.scope = ["read"]
+            ask.resource = "https://r.example/2"
+            ask.origin = "https://api.example.com:443"
+            ask.account = "ada@example.com"
+            ask.minValid = 90
+        }
+        let order = try #require(scene.issuer.orders.first)
+        #expect(order.scope == ["read"])
+        #expect(order.resource == "https://r.example/2")
+        #expect(order.minValid == 90)
+    }
+
+    @Test func `a request is denied with a reason when it is wider than the entry`() {
+        func reason(_ change: (inout TokenAsk) -> Void) -> String? { scene.failure(change)?.reason }
+        #expect(reason { $0.scope = ["read", "admin"] } == "too_broad")
+        #expect(reason { $0.resource = "https://r.example/3" } == "too_broad")
+        #expect(reason { $0.audience = "other" } == "too_broad")
+        #expect(reason { $0.origin = "https://evil.example" } == "origin")
+        #expect(reason { $0.origin = "https://api.example.com/path" } == "origin")
+        #expect(reason { $0.account = "bob@example.com" } == "not_in_broker")
+        #expect(reason { $0.policy = "edit" } == "not_in_broker")
+        #expect(reason { $0.entry = "other" } == "not_in_broker")
+        #expect(reason { $0.type = "Other" } == "not_in_broker")
+        #expect(reason { $0.wantsIDToken = true } == "id_token")
+        #expect(scene.issuer.orders.isEmpty)
+        #expect(Set(scene.log.kinds) == [.deny])
+        #expect(scene.log.events.count == 10)
+    }
+
+    @Test func `a granted scope that is wider than the entry is too broad unless the entry accepts it`() throws {
+        scene.issuer.answer(at: scene.clock.now, scope: ["read", "offline_access"])
+        #expect(scene.failure() == nil)
+        scene.issuer.answer(at: scene.clock.now, scope: ["read", "admin"])
+        #expect(scene.failure() == .denied(.tooBroad))
+        let accepting = try BrokerScene(
+            #"{"entries":[{"name":"w","type":"Work","scope":["read"],"release":"token","broader":"accept"}],"ask":"never"}"#)
+        accepting.issuer.answer(at: accepting.clock.now, scope: ["read", "admin"])
+        #expect(try accepting.release().scope == ["read", "admin"])
+    }
+
+    @Test func `a token is never released when it has ended`() {
+        scene.clock.pass(3_600)
+        #expect(scene.failure()?.error == .temporary)
+        scene.clock.pass(100)
+        #expect(scene.failure()?.error == .temporary)
+        #expect(!scene.log.kinds.contains(.issue))
+    }
+
+    @Test func `the entry must be named when the broker has several`() throws {
+        let scene = try BrokerScene(BrokerScene.two)
+        #expect(scene.failure() == BrokerFailure(.ambiguous))
+        #expect(try scene.release { $0.type = "Work" }.accountType == "Work")
+        #expect(scene.failure { $0.entry = "hidden" } == .denied(.proxyOnly))
+        scene.issuer.state.withLock { $0.idToken = Secret("i") }
+        let token = try scene.release { ask in
+            ask.entry = "id"
+            ask.wantsIDToken = true
+        }
+        #expect(token.idToken == Secret("i"))
+    }
+
+    @Test(arguments: [
+        (ErrorCode.signInRequired, BrokerError.signInRequired), (.noSuchAccount, .signInRequired),
+        (.storeLocked, .locked), (.storeUnavailable, .locked), (.temporary, .temporary), (.lockTimeout, .temporary),
+        (.ambiguousAccount, .ambiguous), (.denied, .denied), (.validationFailed, .denied), (.internalFault, .failed),
+        (.configuration, .failed),
+    ])
+    func `an error of the host's code has its reply`(code: ErrorCode, error: BrokerError) {
+        scene.issuer.fail(CredentialError(code, "no"))
+        #expect(scene.failure()?.error == error)
+    }
+
+    @Test func `a token with a longer life is refused when token_life_at_most is shorter`() throws {
+        let scene = try BrokerScene(
+            #"{"entries":[{"name":"w","type":"Work","release":"token"}],"ask":"never","token_life_at_most":600}"#)
+        #expect(scene.failure() == .denied(.tooLong))
+        scene.issuer.answer(at: scene.clock.now, seconds: 600)
+        #expect(scene.failure() == nil)
+    }
+
+    @Test func `own_token makes the broker's name a part of the order`() throws {
+        let scene = try BrokerScene(
+            #"{"entries":[{"name":"w","type":"Work","release":"token"}],"ask":"never","own_token":true}"#)
+        _ = try scene.release()
+        #expect(scene.issuer.orders.map(\.owner) == ["b"])
+    }
+
+    @Test func `a request is rate when a minute has more than per_minute`() throws {
+        let scene = try BrokerScene(
+            #"{"entries":[{"name":"w","type":"Work","release":"token"}],"ask":"never","limits":{"per_minute":2}}"#)
+        #expect(scene.failure() == nil)
+        scene.clock.pass(10)
+        #expect(scene.failure() == nil)
+        #expect(scene.failure() == BrokerFailure(.rate, retryAfter: 50))
+        scene.clock.pass(50)
+        #expect(scene.failure() == nil)
+    }
+
+    @Test func `a broker has ended at until, and for starts with the first connection`() throws {
+        let end = scene.clock.now.adding(100).rfc3339
+        let until = try BrokerScene(
+            #"{"entries":[{"name":"w","type":"Work","release":"token"}],"ask":"never","until":"\#(end)"}"#)
+        #expect(until.failure() == nil)
+        until.clock.pass(100)
+        #expect(until.failure() == BrokerFailure(.ended))
+        let timed = try BrokerScene(
+            #"{"entries":[{"name":"w","type":"Work","release":"token"}],"ask":"never","for":60}"#)
+        timed.clock.pass(500)
+        #expect(timed.service.end == nil)
+        timed.service.noteConnection()
+        #expect(timed.failure() == nil)
+        timed.clock.pass(60)
+        #expect(timed.failure() == BrokerFailure(.ended))
+    }
+
+    @Test func `a replaced file applies to the next request when it is narrower`() throws {
+        #expect(scene.failure { $0.scope = ["list"] } == nil)
+        scene.file.put(
+            .replaced(
+                try BrokerConfigurationTests.read(
+                    BrokerScene.open.replacing(#"["read","list"]"#, with: #"["read","admin"]"#))))
+        #expect(scene.failure { $0.scope = ["list"] } == .denied(.tooBroad))
+        #expect(scene.failure { $0.scope = ["admin"] } == .denied(.tooBroad))
+        #expect(scene.failure { $0.scope = ["read"] } == nil)
+        scene.file.put(.unusable(CredentialError(.configuration, "unknown key")))
+        #expect(scene.failure() == BrokerFailure(.failed, reason: "configuration"))
+        scene.file.put(.removed)
+        #expect(scene.failure() == BrokerFailure(.ended))
+    }
+
+    @Test func `a full log releases no token unless on_failure is continue`() throws {
+        scene.log.fill()
+        #expect(scene.failure() == BrokerFailure(.temporary, reason: "audit", retryAfter: 5))
+        let going = try BrokerScene(
+            #"{"entries":[{"name":"w","type":"Work","release":"token"}],"ask":"never","audit":{"on_failure":"continue"}}"#)
+        going.log.fill()
+        #expect(going.failure() == nil)
+    }
+
+    @Test(arguments: [
+        (ConsentAnswer.refused, "user_refused"), (.refusedForNow, "user_refused"), (.noPrompt, "no_prompt"),
+        (.closeBroker, "user_refused"),
+    ])
+    func `the user's refusal denies the request`(answer: ConsentAnswer, reason: String) throws {
+        let scene = try BrokerScene(#"{"entries":[{"name":"w","type":"Work","release":"token"}]}"#)
+        #expect(scene.failure() == nil)
+        #expect(scene.consent.questions.map(\.account) == ["ada@example.com"])
+        #expect(scene.consent.questions.map(\.scope) == [["read", "write"]])
+        scene.consent.answer(answer)
+        #expect(scene.failure()?.reason == reason)
+        #expect(scene.service.hasEnded == (answer == .closeBroker))
+    }
+
+    // MARK: refused
+
+    @Test func `refused refreshes once in a minute when the token is the current one`() throws {
+        func replace(_ token: String) throws -> ReleasedToken {
+            try scene.service.replacement(of: Secret(token), entry: nil, to: BrokerScene.caller)
+        }
+        #expect(try replace("t0").accessToken == Secret("t1"))
+        // Another sandbox had the same token.
+        #expect(try replace("t0").accessToken == Secret("t1"))
+        #expect(throws: BrokerFailure(.rate, retryAfter: 60)) { try replace("t1") }
+        scene.clock.pass(60)
+        #expect(try replace("t1").accessToken == Secret("t2"))
+        #expect(scene.log.kinds == [.refresh, .issue, .issue, .deny, .refresh, .issue])
+    }
+
+    // MARK: Helpers
+
+    @Test func `git gets the token when the host permits the server`() throws {
+        let input = JSONObject(["protocol": "https", "host": "api.example.com"])
+        func ask() throws -> JSONObject {
+            try scene.service.helper(.git, input: input, entry: nil, to: BrokerScene.caller)
+        }
+        #expect(throws: BrokerFailure.denied(.origin)) { try ask() }
+        scene.issuer.state.withLock {
+            $0.permission = HelperPermission(origin: "https://api.example.com", username: "oauth2")
+        }
+        let output = try ask()
+        #expect(output["username"] == "oauth2")
+        #expect(output["password"] == "t0")
+        scene.issuer.state.withLock {
+            $0.permission = HelperPermission(origin: "https://other.example.com", username: "oauth2")
+        }
+        #expect(throws: BrokerFailure.denied(.origin)) { try ask() }
+    }
+}

@@ -1,0 +1,98 @@
+import CredentialCore
+import Testing
+
+@testable import Broker
+
+@Suite struct ConsentTextTests {
+    private let caller = Caller(
+        uid: 1_000, pid: 42, executable: "/usr/bin/git", key: CallerKey(kind: .exe, value: "801:7"))
+
+    @Test func `ConsentText names caller, account, type, scopes, origin and broker`() {
+        let question = ConsentQuestion(
+            caller: caller, entry: "work", account: "ada@example.com", type: "Work", scope: ["read", "write"],
+            origin: "https://api.example.com", broker: "agents")
+        let text = ConsentText(question) { $0.description }
+        #expect(text.title == "credmgr: /usr/bin/git requests a token")
+        #expect(
+            text.lines == [
+                "Caller: /usr/bin/git (pid 42), exe:801:7", "Account: ada@example.com", "Type: Work",
+                "Scopes: read write", "Origin: https://api.example.com", "Broker: agents",
+            ])
+        #expect(text.choices.map(\.choice) == [.once, .remember, .no, .close])
+    }
+
+    @Test func `ConsentText has no control characters when names have them`() {
+        var hostile = caller
+        hostile.executable = "/tmp/a\u{1B}[2J\n\u{202E}b\u{0}<b>"
+        let question = ConsentQuestion(
+            caller: hostile, entry: "e", account: "x\r\ny", type: "T\u{7}", scope: ["a\u{9B}"], origin: "o\u{200B}",
+            broker: "b", always: true)
+        let text = ConsentText(question) { $0.description }
+        let all = ([text.title] + text.lines).joined()
+        #expect(all.unicodeScalars.allSatisfy { $0.value >= 0x20 && !(0x7F...0x9F).contains($0.value) })
+        #expect(!all.unicodeScalars.contains { $0.properties.generalCategory == .format })
+        #expect(text.choices.map(\.choice) == [.once, .no, .close])
+    }
+
+    @Test func `ConsentText shows a part of many long scopes`() {
+        let question = ConsentQuestion(
+            caller: caller, entry: "e", account: "a", type: "T",
+            scope: (0..<100).map { "s\($0)" + String(repeating: "x", count: 500) }, broker: "b")
+        #expect(ConsentText(question) { $0.description }.lines.allSatisfy { $0.utf8.count < 4_000 })
+    }
+}
+
+@Suite struct ConsentRefusalsTests {
+    private let key = CallerKey(kind: .uid, value: "1")
+
+    @Test func `ConsentRefusals blocks a caller for an hour after three refusals in 10 minutes`() {
+        var refusals = ConsentRefusals()
+        for time: Int64 in [0, 1_000, 2_000] {
+            #expect(!refusals.blocks(key, at: time))
+            refusals.add(key, at: time)
+        }
+        #expect(refusals.blocks(key, at: 2_001))
+        #expect(refusals.blocks(key, at: 3_601_999))
+        #expect(!refusals.blocks(CallerKey(kind: .uid, value: "2"), at: 2_001))
+        #expect(!refusals.blocks(key, at: 3_602_000))
+        refusals.add(key, at: 3_602_000)
+        #expect(!refusals.blocks(key, at: 3_602_001))
+    }
+
+    @Test func `ConsentRefusals does not block when the refusals are further apart`() {
+        var refusals = ConsentRefusals()
+        for time: Int64 in [0, 400_000, 600_001, 1_000_001] { refusals.add(key, at: time) }
+        #expect(!refusals.blocks(key, at: 1_000_002))
+    }
+}
+
+@Suite struct ConsentGrantTests {
+    private let caller = Caller(uid: 1, pid: 2, key: CallerKey(kind: .exe, value: "1:2"))
+    private let now = Timestamp(epochSeconds: 1_000)
+
+    private func grant(_ scope: [String]) -> ConsentGrant {
+        ConsentGrant(
+            caller: caller.key, executable: "/a", entry: "e", scope: scope, created: now, until: now.adding(60))
+    }
+
+    private func question(_ scope: [String], entry: String = "e") -> ConsentQuestion {
+        ConsentQuestion(caller: caller, entry: entry, account: "a", type: "T", scope: scope, broker: "b")
+    }
+
+    @Test func `ConsentGrant covers the scopes that the user saw until its end`() {
+        let grant = grant(["a", "b"])
+        #expect(grant.covers(question(["a"]), at: now))
+        #expect(!grant.covers(question(["a", "c"]), at: now))
+        #expect(!grant.covers(question(["a"], entry: "f"), at: now))
+        #expect(!grant.covers(question(["a"]), at: now.adding(60)))
+        #expect(!grant.covers(question(["a"]), at: now.adding(-1)))
+    }
+
+    @Test func `ConsentGrant reads its own JSON`() {
+        let grant = grant(["a"])
+        #expect(ConsentGrant(json: grant.json) == grant)
+        var other = grant.json
+        other["caller"] = "x"
+        #expect(ConsentGrant(json: other) == nil)
+    }
+}
