@@ -12,7 +12,7 @@ struct BrokerLineTests {
     init() throws { scene = try BrokerScene() }
 
     private func talk(_ pieces: [[UInt8]], silent: Bool = false) -> [JSONObject] {
-        let connection = MemoryConnection(pieces, clock: silent ? scene.clock : nil)
+        let connection = ScriptedConnection(pieces, clock: silent ? scene.clock : nil)
         dispatcher.serve(connection, caller: BrokerScene.caller)
         return connection.output.split(separator: "\n").compactMap { (try? JSONValue.parse(String($0)))?.object }
     }

@@ -168,7 +168,7 @@ final class MemoryIssuer: TokenIssuer {
 }
 
 /// A connection whose bytes a test has written beforehand.
-final class MemoryConnection: BrokerConnection {
+final class ScriptedConnection: BrokerConnection {
     private struct State: Sendable {
         var input: [[UInt8]]
         var output: [UInt8] = []
