@@ -6,7 +6,7 @@ import TestPorts
 import Testing
 
 /// A connection whose client has sent everything before, in pieces.
-final class ScriptedConnection: BrokerConnection {
+final class TimedConnection: BrokerConnection {
     private let pieces: Mutex<[Piece]>
     private let written = Mutex<[UInt8]>([])
     private let waits = Mutex<[Int]>([])
@@ -73,6 +73,7 @@ final class RecordedReleaser: TokenReleaser {
         asked.withLock { $0.append(ask) }
         if let failure { throw failure }
         guard let entry = list.first(where: { $0.name == ask.entry }) else { throw .denied(.notInBroker) }
+        if ask.wantsIDToken, entry.release != .idToken { throw .denied(.idToken) }
         if let resource = ask.resource, !entry.resource.contains(resource) { throw .denied(.tooBroad) }
         if let scope = ask.scope, !scope.allSatisfy({ entry.scope?.contains($0) == true }) {
             throw .denied(.tooBroad)
@@ -90,6 +91,7 @@ final class RecordedReleaser: TokenReleaser {
         _ helper: BrokerHelper, input: JSONObject, entry: String?, to caller: Caller
     ) throws(BrokerFailure) -> JSONObject {
         if let failure { throw failure }
+        guard list.contains(where: { $0.name == entry && $0.release == .idToken }) else { throw .denied(.idToken) }
         roles.withLock { $0.append(input["role_arn"]?.string ?? "") }
         return JSONObject([
             "Version": 1, "AccessKeyId": "ASIA1", "SecretAccessKey": "sk/1", "SessionToken": "st/1==",
@@ -111,6 +113,14 @@ struct HTTPScene {
     var configuration: BrokerConfiguration
     let releaser: RecordedReleaser
     let clock = MemoryClock()
+    let refusals = Refusals()
+
+    /// The reasons that the log gets beside the releaser's.
+    final class Refusals: Sendable {
+        private let list = Mutex<[String]>([])
+        func add(_ text: String) { list.withLock { $0.append(text) } }
+        var all: [String] { list.withLock { $0 } }
+    }
 
     /// An ID token whose `aud` is `api`.
     static var idToken: Secret {
@@ -146,13 +156,14 @@ struct HTTPScene {
     }
 
     /// Serves a connection until its end.
-    func serve(_ connection: ScriptedConnection, first: String = "", via: String? = nil) {
+    func serve(_ connection: TimedConnection, first: String = "", via: String? = nil) {
         let caller = Caller(uid: 1000, pid: 42, key: CallerKey(kind: .uid, value: "1000"))
         let configuration = configuration
         HTTPConversation(
             configuration: { configuration }, releaser: releaser,
             account: { _ in .init(username: "ada@example.com", scope: ["own"]) }, clock: clock, time: clock,
-            secret: via.map { Secret($0) }
+            secret: via.map { Secret($0) },
+            refuse: { [refusals] reason, caller in refusals.add("\(reason) \(caller.pid)") }
         ).serve(connection, first: Array(first.utf8), caller: caller)
     }
 
@@ -162,7 +173,7 @@ struct HTTPScene {
     {
         let head = (["\(method) \(target) HTTP/1.1", "Host: 127.0.0.1:8080"] + fields + ["", ""])
             .joined(separator: "\r\n")
-        let connection = ScriptedConnection(head)
+        let connection = TimedConnection(head)
         serve(connection, via: via)
         return try #require(Self.responses(connection.output).first)
     }

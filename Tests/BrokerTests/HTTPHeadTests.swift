@@ -20,7 +20,7 @@ import Testing
         "GET / HTTP/1.1\r\nName: a\u{0}b\r\n\r\n", "GET / HTTP/1.1\r\nName: a\rb\r\n\r\n", "\r\n\r\n",
     ])
     func `A head of another form is 400 and closes the connection`(head: String) throws {
-        let connection = ScriptedConnection(head + Self.project + Self.flavor + "\r\n")
+        let connection = TimedConnection(head + Self.project + Self.flavor + "\r\n")
         scene.serve(connection)
         let responses = HTTPScene.responses(connection.output)
         #expect(responses.count == 1)
@@ -32,7 +32,7 @@ import Testing
         func response(size: Int) throws -> HTTPScene.Response {
             let start = Self.project + Self.flavor + "Filler: ", end = "\r\n\r\n"
             let filler = String(repeating: "x", count: size - start.utf8.count - end.utf8.count)
-            let connection = ScriptedConnection(start + filler + end)
+            let connection = TimedConnection(start + filler + end)
             scene.serve(connection)
             return try #require(HTTPScene.responses(connection.output).first)
         }
@@ -43,14 +43,14 @@ import Testing
 
     @Test func `A head is served however its bytes arrive`() throws {
         let head = Array((Self.project + Self.flavor + "\r\n").utf8)
-        let connection = ScriptedConnection(head.map { .bytes([$0]) })
+        let connection = TimedConnection(head.map { .bytes([$0]) })
         scene.serve(connection)
         #expect(HTTPScene.responses(connection.output).map(\.body) == ["project-1"])
     }
 
     @Test func `A connection serves several requests until the client closes it`() throws {
         let request = Self.project + Self.flavor + "\r\n"
-        let connection = ScriptedConnection([.bytes(Array((request + request).utf8)), .bytes(Array(request.utf8))])
+        let connection = TimedConnection([.bytes(Array((request + request).utf8)), .bytes(Array(request.utf8))])
         scene.serve(connection)
         let responses = HTTPScene.responses(connection.output)
         #expect(responses.map(\.status) == [200, 200, 200])
@@ -63,7 +63,7 @@ import Testing
         project.replacing("HTTP/1.1", with: "HTTP/1.0") + flavor + "\r\n",
     ])
     func `A connection ends after the response when the client wants that`(request: String) throws {
-        let connection = ScriptedConnection(request + request)
+        let connection = TimedConnection(request + request)
         scene.serve(connection)
         let responses = HTTPScene.responses(connection.output)
         #expect(responses.count == 1 && responses.first?.fields["connection"] == "close")
@@ -71,10 +71,10 @@ import Testing
 
     @Test func `An incomplete head is closed after 10 s without a response`() throws {
         let start = Array("GET / HT".utf8)
-        let silent = ScriptedConnection([.bytes(start), .silence])
+        let silent = TimedConnection([.bytes(start), .silence])
         scene.serve(silent)
         #expect(silent.output.isEmpty && silent.limits == [60_000, 10_000])
-        let slow = ScriptedConnection([
+        let slow = TimedConnection([
             .bytes(start), .late(6, scene.clock, Array("TP/1.1\r\n".utf8)), .late(4, scene.clock, [0x41]),
             .bytes(Array(": b\r\n\r\n".utf8)),
         ])
@@ -83,7 +83,7 @@ import Testing
     }
 
     @Test func `The bytes that chose the language are part of the head`() throws {
-        let connection = ScriptedConnection(
+        let connection = TimedConnection(
             "computeMetadata/v1/project/project-id HTTP/1.1\r\n" + Self.flavor + "\r\n")
         scene.serve(connection, first: "GET /")
         #expect(HTTPScene.responses(connection.output).map(\.body) == ["project-1"])

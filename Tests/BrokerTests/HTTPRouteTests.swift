@@ -91,7 +91,7 @@ import Testing
 
     @Test func `A request with X-Forwarded-For is 403`() throws {
         let response = try scene.google("instance/service-accounts/default/token", ["X-Forwarded-For: 192.0.2.1"])
-        #expect(response.status == 403 && scene.releaser.asks.isEmpty)
+        #expect(response.status == 403 && scene.releaser.asks.isEmpty && scene.refusals.all == ["caller 42"])
     }
 
     @Test(arguments: [
@@ -178,6 +178,7 @@ import Testing
         #expect(try scene.get(target, [], via: HTTPScene.secret).status == 401)
         #expect(try scene.get(target, [], via: nil).status == 401)
         #expect(scene.releaser.asks.count + scene.releaser.roleARNs.count == count)
+        #expect(scene.refusals.all == ["caller 42", "caller 42", "caller 42"])
     }
 
     @Test func `An entry without ID tokens has 403 id_token for identity, aws and actions`() throws {
@@ -188,7 +189,7 @@ import Testing
             try scene.get("/actions?", ["Authorization: bearer any"]),
         ]
         #expect(responses.allSatisfy { $0.status == 403 && $0.error == ["denied", "id_token"] })
-        #expect(scene.releaser.asks.isEmpty && scene.releaser.roleARNs.isEmpty)
+        #expect(scene.releaser.roleARNs.isEmpty && scene.refusals.all.isEmpty)
     }
 
     @Test func `A cloud that is not configured is 403 not_in_broker`() throws {

@@ -10,6 +10,8 @@ struct CloudRoutes: Sendable {
     /// The secret of the relay's run; any value passes if it is `nil`.
     let secret: Secret?
     let caller: Caller
+    /// Is told of each request that is refused before the releaser is asked.
+    let refuse: @Sendable (_ reason: String, Caller) -> Void
 
     /// The life of a token whose end the provider does not tell, in seconds: the client asks again after that.
     static let unknownLife: Int64 = 60
@@ -22,9 +24,9 @@ struct CloudRoutes: Sendable {
         case "/azure" where configuration.clouds.azure != nil: route = azure
         case "/aws" where configuration.clouds.aws != nil: route = aws
         case "/actions" where configuration.clouds.actions != nil: route = actions
-        case "/azure", "/aws", "/actions": return .failure(.denied(.notInBroker))
+        case "/azure", "/aws", "/actions": return refused(.notInBroker)
         case _ where GoogleRoutes.owns(path):
-            guard configuration.clouds.gce != nil else { return .failure(.denied(.notInBroker)) }
+            guard configuration.clouds.gce != nil else { return refused(.notInBroker) }
             return GoogleRoutes(routes: self).reply(to: head, path: path)
         default: return Self.notFound
         }
@@ -43,13 +45,19 @@ struct CloudRoutes: Sendable {
     }
 
     /// The response for a wrong secret.
-    static var wrongSecret: HTTPReply { .failure(.denied(.caller), status: 401) }
+    private var wrongSecret: HTTPReply { refused(.caller, status: 401) }
+
+    /// The response for a request that the releaser does not see.
+    func refused(_ reason: DenialReason, status: Int? = nil) -> HTTPReply {
+        refuse(reason.rawValue, caller)
+        return .failure(.denied(reason), status: status)
+    }
 
     // MARK: Clouds
 
     /// Azure's managed identities of App Service, `api-version` 2019-08-01.
     private func azure(_ head: HTTPRequestHead) throws(BrokerFailure) -> HTTPReply {
-        guard passes(head.field("x-identity-header")) else { return Self.wrongSecret }
+        guard passes(head.field("x-identity-header")) else { return wrongSecret }
         guard head.parameter("api-version") == "2019-08-01", let resource = head.parameter("resource"),
             let name = configuration.clouds.azure
         else { throw BrokerFailure(.malformed) }
@@ -71,9 +79,8 @@ struct CloudRoutes: Sendable {
 
     /// Amazon's credentials of a container.
     private func aws(_ head: HTTPRequestHead) throws(BrokerFailure) -> HTTPReply {
-        guard passes(head.field("authorization")) else { return Self.wrongSecret }
+        guard passes(head.field("authorization")) else { return wrongSecret }
         guard let cloud = configuration.clouds.aws else { throw .denied(.notInBroker) }
-        guard try entry(cloud.entry).release == .idToken else { throw .denied(.idToken) }
         let credentials = try releaser.helper(
             .aws, input: JSONObject(["role_arn": .string(cloud.roleARN)]), entry: cloud.entry, to: caller)
         guard let key = credentials["AccessKeyId"], let secretKey = credentials["SecretAccessKey"],
@@ -87,10 +94,10 @@ struct CloudRoutes: Sendable {
 
     /// The ID tokens of GitHub Actions.
     private func actions(_ head: HTTPRequestHead) throws(BrokerFailure) -> HTTPReply {
-        guard let field = head.field("authorization") else { return Self.wrongSecret }
+        guard let field = head.field("authorization") else { return wrongSecret }
         let words = field.split(separator: " ", maxSplits: 1)
         guard words.count == 2, words[0].lowercased() == "bearer", passes(String(words[1])) else {
-            return Self.wrongSecret
+            return wrongSecret
         }
         guard let name = configuration.clouds.actions, !head.repeats("audience") else {
             throw BrokerFailure(.malformed)
@@ -114,7 +121,6 @@ struct CloudRoutes: Sendable {
     /// - Parameter audience: the `aud` that it must have; `nil` for any.
     /// - Throws: `denied` with `id_token` if the entry releases none or `aud` is another.
     func idToken(of name: String, audience: String?) throws(BrokerFailure) -> Secret {
-        guard try entry(name).release == .idToken else { throw .denied(.idToken) }
         var ask = TokenAsk(entry: name)
         ask.wantsIDToken = true
         ask.idTokenAudience = audience

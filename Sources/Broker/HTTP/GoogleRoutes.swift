@@ -25,7 +25,7 @@ struct GoogleRoutes: Sendable {
     private func answer(_ head: HTTPRequestHead, _ path: String) throws(BrokerFailure) -> HTTPReply {
         // A web page can make a browser send neither of the two; a forwarded request is not this machine's.
         guard !head.has("x-forwarded-for"), head.field("metadata-flavor") == "Google" else {
-            throw .denied(.caller)
+            return routes.refused(.caller)
         }
         guard head.method == "GET" else { return CloudRoutes.otherMethod }
         guard let cloud = routes.configuration.clouds.gce else { throw .denied(.notInBroker) }

@@ -22,17 +22,19 @@ package struct HTTPConversation: BrokerConversation {
     private let clock: any WallClock
     private let time: any BootClock
     private let secret: Secret?
+    private let refuse: @Sendable (_ reason: String, Caller) -> Void
 
     /// Makes the conversation of a broker with clouds.
     ///
     /// - Parameters:
     ///   - configuration: returns the configuration as it applies now.
     ///   - account: returns the account that an entry means now; `nil` if it has none.
+    ///   - refuse: is told of each request that is refused before the releaser is asked, for the log.
     ///   - secret: the secret of the relay's run; any value passes if it is `nil`, since the socket is then the caller's own.
     package init(
         configuration: @escaping @Sendable () -> BrokerConfiguration, releaser: any TokenReleaser,
         account: @escaping @Sendable (BrokerEntry) -> Account?, clock: any WallClock, time: any BootClock,
-        secret: Secret?
+        secret: Secret?, refuse: @escaping @Sendable (_ reason: String, Caller) -> Void
     ) {
         self.configuration = configuration
         self.releaser = releaser
@@ -40,6 +42,7 @@ package struct HTTPConversation: BrokerConversation {
         self.clock = clock
         self.time = time
         self.secret = secret
+        self.refuse = refuse
     }
 
     package func serve(_ connection: any BrokerConnection, first: [UInt8], caller: Caller) {
@@ -48,13 +51,14 @@ package struct HTTPConversation: BrokerConversation {
             while let head = try reader.next() {
                 let routes = CloudRoutes(
                     configuration: configuration(), releaser: releaser, account: account, now: clock.now,
-                    secret: secret, caller: caller)
+                    secret: secret, caller: caller, refuse: refuse)
                 let reply = routes.reply(to: head).bytes(closes: !head.isPersistent)
                 guard write(reply, connection), head.isPersistent else { return }
             }
         } catch {
             // A client that is gone or too slow has no use for a reply.
             guard case .fault = error else { return }
+            refuse(BrokerError.malformed.rawValue, caller)
             _ = write(HTTPReply.failure(BrokerFailure(.malformed)).bytes(closes: true), connection)
         }
     }

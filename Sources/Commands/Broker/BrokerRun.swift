@@ -83,7 +83,7 @@ struct BrokerRun: Sendable {
                         configuration: { service.configuration }, releaser: service,
                         account: { entry in
                             service.account(of: entry).map { .init(username: $0.username, scope: $0.ownScope) }
-                        }, clock: wallClock, time: clock, secret: secret)
+                        }, clock: wallClock, time: clock, secret: secret, refuse: refuse)
                 }
             }
             return languages
