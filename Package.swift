@@ -79,6 +79,8 @@ let sources: [Target] =
     // Adapters of the machine
     + boundary("Platform", header: "CLinux", ["CredentialCore"])
     + [
+        // What joins a sandbox to a broker's socket
+        source("Relay", ["FastToken", "Platform", "CredentialCore", "StrictJSON"]),
         source(
             "LocalFiles", ["Broker", "SharedGroups", "Sodium", "Platform", "CredentialCore", "StrictJSON"],
             in: "Stores"),
@@ -110,7 +112,7 @@ let sources: [Target] =
                 "CredentialCore", "GenericOAuth2Adapter", "AzureB2CAdapter", "Platform", "LocalFiles",
                 "SharedGroups", "EtcdCluster", "SecretServiceStore", "EncryptedFileStore", "SealedCache",
                 "CurlTransport", "CryptoSupport",
-                "LoopbackHTTP", "PluginHost",
+                "LoopbackHTTP", "PluginHost", "Relay",
             ]),
 
         // For Swift programs: the account store, and an example of its use
@@ -131,13 +133,14 @@ let sources: [Target] =
             [
                 "Broker", "CommandLine", "FastToken", "CredentialCore", "OAuth", "StrictJSON", "Platform",
                 "PluginHost",
+                "Relay",
             ]),
         .executableTarget(
             name: "credmgr",
             dependencies: [
                 "CStartup", "Confine", "Broker", "FastToken", "Commands", "CredentialCore", "AzureB2CAdapter",
                 "Platform",
-                "LocalMachine",
+                "LocalMachine", "Relay",
                 "SealedCache", "LoopbackHTTP", "QRCodes", "DemoProvider", "StrictJSON",
             ],
             swiftSettings: strict),
@@ -156,7 +159,9 @@ let testTargets: [Target] = [
     // The command on that machine: a double of each port that only commands have.
     .target(
         name: "TestCommands",
-        dependencies: ["Commands", "CommandLine", "PluginHost", "Platform", "CredentialCore", "TestPorts"],
+        dependencies: [
+            "Commands", "CommandLine", "PluginHost", "Platform", "Relay", "CredentialCore", "TestPorts",
+        ],
         path: "Tests/TestCommands", swiftSettings: testing),
     // The input of an adapter, with a provider whose responses a test writes.
     .target(
@@ -263,6 +268,7 @@ let testTargets: [Target] = [
             "TestSupport",
         ]),
     tests("BrokerTests", ["Broker", "CredentialCore", "StrictJSON", "TestPorts", "TestSupport"]),
+    tests("RelayTests", ["Relay", "Platform", "CredentialCore", "StrictJSON", "TestSupport"]),
     tests(
         "FastTokenTests",
         [

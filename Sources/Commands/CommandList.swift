@@ -34,7 +34,7 @@ enum CommandList {
         Section(
             "For other programs",
             [
-                ExecCommand.self, MCPCommand.self, GitCredentialCommand.self, DockerCredentialCommand.self,
+                ExecCommand.self, RelayCommand.self, MCPCommand.self, GitCredentialCommand.self, DockerCredentialCommand.self,
                 KubernetesCommand.self,
                 KeyringCommand.self, KeyringShimCommand.self, CargoCommand.self, TerraformCommand.self,
                 BazelCommand.self, GoAuthCommand.self, AWSCommand.self, GoogleCommand.self,

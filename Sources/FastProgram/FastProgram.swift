@@ -16,7 +16,19 @@ import Glibc
 
     /// Prints the answer and ends; comes back where it has none.
     private static func answer() {
-        guard let words = plainWords() else { return }
+        guard let given = givenWords() else { return }
+        // The relay needs no home, and is to work where nothing but this program is.
+        if let relay = RelayArguments(given) {
+            if glibc_hide_memory() != 0 { fail("credmgr: error: this process cannot hide its memory\n") }
+            FastRelay.run(relay)
+        }
+        if given.first == RelayArguments.word {
+            // The full program has the help and the messages, if it is here.
+            if let arguments = unsafe fast_arguments() { unsafe become(arguments) }
+            tell("usage: credmgr relay [--socket PATH] [--port N] [--file ENTRY=PATH]... -- COMMAND...\n")
+            _exit(ErrorCode.usage.exitStatus)
+        }
+        guard let words = plainWords(given) else { return }
         if words.count == 1, words[0] == "--version" {
             let line = ProductVersion.line
             return print(Array(line.utf8))
@@ -41,12 +53,15 @@ import Glibc
     }
 
     /// The words of the call; `nil` where the full program has to look at them first: with code of somebody else's to load,
-    /// which only a dynamic program loads, without a home, and with text that is none.
-    private static func plainWords() -> [String]? {
+    /// which only a dynamic program loads, and without a home.
+    private static func plainWords(_ words: [String]) -> [String]? {
+        unsafe getenv("LD_PRELOAD") == nil && isHomeKnown ? words : nil
+    }
+
+    /// The words of the call; `nil` for none, and for bytes that are no text.
+    private static func givenWords() -> [String]? {
         let count = Int(fast_argument_count())
-        guard count > 1, let arguments = unsafe fast_arguments(), unsafe getenv("LD_PRELOAD") == nil,
-            isHomeKnown
-        else { return nil }
+        guard count > 1, let arguments = unsafe fast_arguments() else { return nil }
         var words: [String] = []
         for index in 0..<count {
             guard let text = unsafe arguments[index], let word = unsafe String(validatingCString: text) else {

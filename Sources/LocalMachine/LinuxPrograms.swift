@@ -1,6 +1,7 @@
 package import CredentialCore
 import Glibc
 package import Platform
+package import Relay
 import SecretServiceStore
 
 /// Other programs, started by this process.
@@ -65,6 +66,12 @@ package struct LinuxPrograms: ProcessRunner, BrowserLauncher {
         launch.environment = environment.merging(variables) { $1 }
         launch.callerSettings = caller
         return try ForegroundChild(starting: launch).end(meanwhile: meanwhile, unattended: unattended)
+    }
+
+    package func relay(
+        _ arguments: RelayArguments, warn: @escaping (CredentialError) -> Void
+    ) throws(CredentialError) -> TerminationStatus {
+        try Relay(arguments, environment: environment, warn: warn).run(caller: caller)
     }
 
     package var endsWithThisProcess: Bool { PIDNamespace.endsWithThisProcess }

@@ -4,6 +4,7 @@ import FastToken
 import Glibc
 import LocalMachine
 import Platform
+import Relay
 
 // Before anything else: what a crash or another process could read.
 let caller = ProcessHardening.harden()
@@ -26,6 +27,13 @@ do throws(CredentialError) {
     LibraryEnvironment.drop()
     if words.first == LateRedirectResponder.command {
         _exit(LateRedirectResponder.run(words, random: SystemRandom(), translations: translations))
+    }
+    // In a sandbox there may be no home.
+    if let relay = RelayArguments(words) {
+        let console = LinuxConsole(translations: translations)
+        try Relay(relay, environment: environment) { error in
+            console.writeNotice(ErrorRenderer(translations: translations).warning(error))
+        }.run(caller: caller).endThisProcess()
     }
     let machine = try Machine(environment: environment, caller: caller, translations: translations)
     if words == [RefreshWorkerProtocol.command] {

@@ -1,6 +1,7 @@
 import Commands
 import CredentialCore
 import Platform
+package import Relay
 import Synchronization
 import TestPorts
 
@@ -70,6 +71,12 @@ package final class MemoryPrograms: ProcessPort {
         }
         guard let behaviour else { throw unexpected("the program \(words)") }
         return behaviour(words, variables)
+    }
+
+    package func relay(
+        _ arguments: RelayArguments, warn: @escaping (CredentialError) -> Void
+    ) throws(CredentialError) -> TerminationStatus {
+        .exited(try start(arguments.command, ["CREDMGR_SOCK": arguments.socket ?? ""]).exitStatus)
     }
 
     package func run(_ words: [String], seconds: Int) throws(CredentialError) -> ProcessResult {

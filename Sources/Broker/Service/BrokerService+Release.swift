@@ -121,6 +121,9 @@ extension BrokerService: TokenReleaser {
         var idToken: Secret?
         if ask.wantsIDToken {
             guard let issuedID = issued.idToken else { throw .denied(.idToken) }
+            if let audience = ask.idTokenAudience, !IDTokenAudience.contains(audience, in: issuedID) {
+                throw .denied(.idToken)
+            }
             if let end = issued.idTokenExpiresAt, end <= now { throw BrokerFailure(.temporary, retryAfter: 1) }
             idToken = issuedID
         }

@@ -25,6 +25,8 @@ public struct TokenAsk: Sendable, Equatable {
     public var minValid: Int?
     /// Whether the ID token is wanted, too.
     public var wantsIDToken = false
+    /// The `aud` that the ID token must have, else `denied` with `id_token`; `nil` for any.
+    public var idTokenAudience: String?
 
     /// Makes a request for the broker's only entry.
     public init(entry: String? = nil, type: String? = nil) {

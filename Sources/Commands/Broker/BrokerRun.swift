@@ -83,6 +83,15 @@ struct BrokerRun: Sendable {
                 languages.lines = LineConversation(
                     service, facts: .init(version: Program.version, netns: host.networkNamespace), clock: clock)
             }
+            if !service.configuration.clouds.isEmpty {
+                languages.http = { secret in
+                    HTTPConversation(
+                        configuration: { service.configuration }, releaser: service,
+                        account: { entry in
+                            service.account(of: entry).map { .init(username: $0.username, scope: $0.ownScope) }
+                        }, clock: wallClock, time: clock, secret: secret, refuse: refuse)
+                }
+            }
             return languages
         }
         do throws(CredentialError) { try around.log.write(AuditEvent(.start)) } catch {

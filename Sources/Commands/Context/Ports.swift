@@ -1,6 +1,7 @@
 import CommandLine
 package import CredentialCore
 package import Platform
+package import Relay
 
 /// Other programs and their files, as commands use them.
 package protocol ProcessPort: ProcessRunner, BrowserLauncher {
@@ -21,6 +22,14 @@ package protocol ProcessPort: ProcessRunner, BrowserLauncher {
     func accompany(
         _ words: [String], variables: [String: String], meanwhile: @escaping @Sendable () -> Void,
         unattended: (CredentialError) -> Void
+    ) throws(CredentialError) -> TerminationStatus
+
+    /// Runs a command beside a relay to a broker's socket, in the place of this process.
+    ///
+    /// - Parameter warn: is told what went wrong while the command runs.
+    /// - Throws: before the command is started, as ``Relay/run(caller:)``.
+    func relay(
+        _ arguments: RelayArguments, warn: @escaping (CredentialError) -> Void
     ) throws(CredentialError) -> TerminationStatus
 
     /// Whether all that this process leaves behind ends with it, as in a container whose first process it is.

@@ -190,6 +190,8 @@ static inline int linux_peer(int socket, int *process, unsigned *user) {
     return 0;
 }
 
+#include "sockets.h"
+
 // MARK: Spawning
 
 /// POSIX_SPAWN_SETSID

@@ -1,3 +1,4 @@
+import CLinux
 package import CredentialCore
 import Glibc
 
@@ -70,6 +71,17 @@ package struct ForegroundChild: ~Copyable, Sendable {
         let isOthers = unsafe facts.si_code != Self.fromKernel
         if number > 0, number != SIGCHLD, isOthers { program.send(signal: number) }
         return program.endingNow()
+    }
+
+    /// A descriptor that can be read while a signal waits to be passed on, or while the program has ended: then
+    /// ``ending(within:)`` does not wait.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    package borrowing func signals() throws(CredentialError) -> FileDescriptor {
+        var awaited = Self.awaited
+        let number = unsafe linux_signalfd(&awaited)
+        guard number >= 0 else { throw .system("cannot watch", "signals", number: errno) }
+        return FileDescriptor(owning: number)
     }
 
     private static var awaited: sigset_t {
