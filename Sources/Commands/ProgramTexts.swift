@@ -69,12 +69,17 @@ extension EnvironmentText {
         EnvironmentText(
             "CURL_CA_BUNDLE, SSL_CERT_FILE", "the certificates of authorities to trust, in place of the system's"),
         EnvironmentText("KUBERNETES_EXEC_INFO", "what kubectl asks for: the version of its object, the cluster"),
+        EnvironmentText(
+            "ACTIONS_ID_TOKEN_REQUEST_URL, ACTIONS_ID_TOKEN_REQUEST_TOKEN",
+            "where GitHub Actions issues identity tokens to a job"),
+        EnvironmentText(
+            "SYSTEM_OIDCREQUESTURI, SYSTEM_ACCESSTOKEN", "where Azure DevOps issues identity tokens to a job"),
         EnvironmentText("AWS_REGION, AWS_DEFAULT_REGION", "the region of aws, where --region names none"),
         EnvironmentText("AWS_ENDPOINT_URL_STS, AWS_ENDPOINT_URL", "another address of AWS STS"),
         EnvironmentText(
             "AZURE_SUBSCRIPTION_ID, ARM_SUBSCRIPTION_ID", "the subscription that az account show tells"),
         EnvironmentText(
-            "AWS_CONFIG_FILE, CARGO_HOME, DOCKER_CONFIG, GIT_CONFIG_GLOBAL, GOENV, KUBECONFIG, NPM_CONFIG_USERCONFIG, "
+            "AWS_CONFIG_FILE, CARGO_HOME, CLAUDE_CONFIG_DIR, DOCKER_CONFIG, GIT_CONFIG_GLOBAL, GOENV, KUBECONFIG, NPM_CONFIG_USERCONFIG, "
                 + "PIP_CONFIG_FILE, TF_CLI_CONFIG_FILE",
             "where setup finds the configuration of these programs"),
     ]
