@@ -101,7 +101,8 @@ import Testing
         #expect(
             platform.asked == [
                 Platform.Asked(
-                    method: "GET", path: "/token/run", query: "api-version=2.0&audience=api%3A%2F%2FWork%20%26%20more",
+                    method: "GET", path: "/token/run",
+                    query: "api-version=2.0&audience=api%3A%2F%2FWork%20%26%20more",
                     authorization: "bearer runtime-token")
             ])
         #expect(provider.paths == ["/token"])
@@ -156,9 +157,12 @@ import Testing
         var half = github(platform)
         half["ACTIONS_ID_TOKEN_REQUEST_TOKEN"] = nil
         try home.run(["login", "--type", "Work"], environment: half, exits: 2)
-        for place in ["http://ci.example.com/token", "ftp://127.0.0.1/x", "no address", "https://ci.example.com/#x"] {
+        for place in [
+            "http://ci.example.com/token", "ftp://127.0.0.1/x", "no address", "https://ci.example.com/#x",
+        ] {
             let environment = github(platform).merging(["ACTIONS_ID_TOKEN_REQUEST_URL": place]) { $1 }
-            let refused = try home.run(["login", "--type", "Work"], environment: environment, exits: 2).standardError
+            let refused = try home.run(["login", "--type", "Work"], environment: environment, exits: 2)
+                .standardError
             #expect(refused.contains("ACTIONS_ID_TOKEN_REQUEST_URL must be an https URL"), "\(place): \(refused)")
         }
         #expect(platform.asked == [] && provider.paths == [])

@@ -75,7 +75,8 @@ import Testing
         try home.run(["setup", "broker", "--broker", "dev", "--undo"], environment: environment)
         #expect(
             home.text(of: "calls")
-                == "--user enable --now credmgr-broker-dev.socket\n--user disable --now credmgr-broker-dev.socket\n")
+                == "--user enable --now credmgr-broker-dev.socket\n--user disable --now credmgr-broker-dev.socket\n"
+        )
     }
 
     // MARK: podman
@@ -98,7 +99,9 @@ import Testing
         let environment = try podman("      --module stringArray   Load the containers.conf(5) module")
         let before = kept(), words = ["setup", "podman", "--broker", "dev"]
         let done = try home.run(words, environment: environment).standardError
-        #expect(done.contains("podman has taken it") && done.contains("podman --module credmgr-dev.conf run"), "\(done)")
+        #expect(
+            done.contains("podman has taken it") && done.contains("podman --module credmgr-dev.conf run"), "\(done)"
+        )
         let module = try #require(home.text(of: "config/containers/containers.conf.modules/credmgr-dev.conf"))
         #expect(module.contains("volumes = [\"\(socket):/run/credmgr:ro\", {append=true}]\n"))
         #expect(module.contains("env = [\"CREDMGR_SOCK=/run/credmgr/sock\", {append=true}]\n"))
@@ -186,9 +189,10 @@ import Testing
         #expect(
             text.contains(
                 "Host devbox\n    RemoteForward \(place) \(socket)/sock\n    SetEnv CREDMGR_SOCK=\(place)\n"))
-        let mode = try FileManager.default.attributesOfItem(atPath: remote + "/.credmgr-brokers/dev")[.posixPermissions]
-        #expect(mode as? Int == 0o700)
-        #expect(try home.run(["setup", "--list"]).standardOutput == "ssh-host dev devbox\t\(home.path)/.ssh/config\n")
+        let made = try FileManager.default.attributesOfItem(atPath: remote + "/.credmgr-brokers/dev")
+        #expect(made[.posixPermissions] as? Int == 0o700)
+        #expect(
+            try home.run(["setup", "--list"]).standardOutput == "ssh-host dev devbox\t\(home.path)/.ssh/config\n")
         try home.run(words + ["--undo"], environment: environment)
         #expect(home.text(of: ".ssh/config") == "Host *\n    Compression yes\n")
     }
@@ -199,7 +203,8 @@ import Testing
         #expect(failed.contains("the directory is \(home.path)/remote/.credmgr-brokers/dev"), "\(failed)")
         #expect(home.text(of: ".ssh/config") == nil)
         try home.run(Self.words + ["--no-verify"], environment: environment)
-        #expect(home.text(of: ".ssh/config")?.contains("RemoteForward /home/ada/.credmgr-brokers/dev/sock ") == true)
+        #expect(
+            home.text(of: ".ssh/config")?.contains("RemoteForward /home/ada/.credmgr-brokers/dev/sock ") == true)
     }
 
     @Test(.needs(Need("ssh", isDemanded: false, isThere: ProgramScene.has("ssh"))))
@@ -210,7 +215,8 @@ import Testing
         ).run()
         #expect(outcome.exitStatus == 0, "\(outcome.standardError)")
         let place = "/home/ada/.credmgr-brokers/dev/sock"
-        #expect(outcome.standardOutput.contains("remoteforward \(place) \(socket)/sock\n"), "\(outcome.standardOutput)")
+        #expect(
+            outcome.standardOutput.contains("remoteforward \(place) \(socket)/sock\n"), "\(outcome.standardOutput)")
         #expect(outcome.standardOutput.contains("setenv CREDMGR_SOCK=\(place)\n"))
     }
 }

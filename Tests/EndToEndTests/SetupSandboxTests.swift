@@ -42,7 +42,8 @@ import Testing
         #expect(done.standardError.contains("apiKeyHelper got a token with it"), "\(done.standardError)")
         #expect(!done.standardOutput.contains(token) && !done.standardError.contains(token))
         let settings = try JSONValue.parse(Array(try #require(home.text(of: file)).utf8)).object
-        #expect(try shell(try #require(settings?["apiKeyHelper"]?.string)) == token)
+        let line = try #require(settings?["apiKeyHelper"]?.string)
+        #expect(try shell(line) == token)
         let once = home.text(of: file)
         try home.run(words)
         #expect(home.text(of: file) == once)
@@ -104,7 +105,8 @@ import Testing
         let profile = try JSONValue.parse(Array(text.utf8), dialect: .commented).object
         let capture = try #require(profile?["credential_capture"]?.object?["credmgr_\(Self.type)"]?.object)
         let command = try #require(capture["command"]?.array?.compactMap(\.string))
-        #expect(try ChildProcess(command[0], Array(command.dropFirst()), environment: home.environment).run().line == token)
+        let outcome = try ChildProcess(command[0], Array(command.dropFirst()), environment: home.environment).run()
+        #expect(outcome.line == token)
         #expect(capture["cache_ttl_secs"] == 0)
         #expect(try home.run(["setup", "--list"]).standardOutput == "nono \(Self.type)\t\(file)\n")
         try home.run(["setup", "nono", "--profile", file, "--undo"])
@@ -196,7 +198,8 @@ import Testing
         #expect(home.text(of: "data/credmgr/setup.json") == nil)
         let absent = try home.run(Self.words, exits: 1).standardError
         #expect(absent.contains("sbx is not installed"), "\(absent)")
-        #expect(try home.run(["setup", "sbx", "--type", Self.type], exits: 2).standardError.contains("--service is missing"))
+        let missing = try home.run(["setup", "sbx", "--type", Self.type], exits: 2).standardError
+        #expect(missing.contains("--service is missing"))
         try home.run(["setup", "sbx", "--type", Self.type, "--service", "-g"], exits: 2)
     }
 }
