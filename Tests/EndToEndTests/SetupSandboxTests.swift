@@ -104,7 +104,8 @@ import Testing
         let text = try #require(home.text(of: "config/nono/profiles/agent.json"))
         let profile = try JSONValue.parse(Array(text.utf8), dialect: .commented).object
         let capture = try #require(profile?["credential_capture"]?.object?["credmgr_\(Self.type)"]?.object)
-        let command = try #require(capture["command"]?.array?.compactMap(\.string))
+        let command = (capture["command"]?.array ?? []).compactMap(\.string)
+        try #require(!command.isEmpty)
         let outcome = try ChildProcess(command[0], Array(command.dropFirst()), environment: home.environment).run()
         #expect(outcome.line == token)
         #expect(capture["cache_ttl_secs"] == 0)
