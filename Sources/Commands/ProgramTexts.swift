@@ -71,12 +71,18 @@ extension EnvironmentText {
         EnvironmentText(
             "CURL_CA_BUNDLE, SSL_CERT_FILE", "certificates of trusted authorities, instead of the system's"),
         EnvironmentText("KUBERNETES_EXEC_INFO", "the request of kubectl: version of its object, and cluster"),
+        EnvironmentText(
+            "ACTIONS_ID_TOKEN_REQUEST_URL, ACTIONS_ID_TOKEN_REQUEST_TOKEN",
+            "the endpoint from which GitHub Actions issues identity tokens to a job"),
+        EnvironmentText(
+            "SYSTEM_OIDCREQUESTURI, SYSTEM_ACCESSTOKEN",
+            "the endpoint from which Azure DevOps issues identity tokens to a job"),
         EnvironmentText("AWS_REGION, AWS_DEFAULT_REGION", "the AWS region, if --region is missing"),
         EnvironmentText("AWS_ENDPOINT_URL_STS, AWS_ENDPOINT_URL", "the URL to use for AWS STS"),
         EnvironmentText(
             "AZURE_SUBSCRIPTION_ID, ARM_SUBSCRIPTION_ID", "the subscription that az account show prints"),
         EnvironmentText(
-            "AWS_CONFIG_FILE, CARGO_HOME, DOCKER_CONFIG, GIT_CONFIG_GLOBAL, GOENV, KUBECONFIG, NPM_CONFIG_USERCONFIG, "
+            "AWS_CONFIG_FILE, CARGO_HOME, CLAUDE_CONFIG_DIR, DOCKER_CONFIG, GIT_CONFIG_GLOBAL, GOENV, KUBECONFIG, NPM_CONFIG_USERCONFIG, "
                 + "PIP_CONFIG_FILE, TF_CLI_CONFIG_FILE",
             "the configuration of these programs, for setup"),
     ]

@@ -55,10 +55,12 @@ package struct CachedToken: Sendable {
 
     /// The facts that are printed about the token.
     package var presentation: TokenOutput {
-        TokenOutput(
+        var output = TokenOutput(
             accessToken: token.token, tokenType: token.tokenType, expiresAt: token.expiresAt, scope: token.scope,
             policy: memo.policy.isEmpty ? nil : memo.policy, accountID: memo.account.id,
             accountType: memo.account.type, username: memo.account.username, refreshed: false)
+        output.isEndGuessed = token.isEndGuessed
+        return output
     }
 }
 

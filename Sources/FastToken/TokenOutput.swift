@@ -9,6 +9,8 @@ package struct TokenOutput: Sendable {
     package var tokenType: String
     /// When it ends.
     package var expiresAt: Timestamp
+    /// Whether ``expiresAt`` is a guess, because the provider named no end.
+    package var isEndGuessed = false
     /// The scopes granted with it; empty where they are not known.
     package var scope: [String]
     /// The policy it was issued under, where the provider has policies.
@@ -62,6 +64,7 @@ package struct TokenOutput: Sendable {
             case .headersJSON:
                 JSONValue.object(JSONObject(["Authorization": .string("\(try scheme()) \(token)")])).text()
             case .xoauth2: try xoauth2(token)
+            case .credential: credential(token).text()
             case .execCredential:
                 ExecCredential(version: try .asked(by: execInfo), token: token, expiresAt: expiresAt).json.text()
             }
@@ -95,6 +98,12 @@ package struct TokenOutput: Sendable {
         ])
         if let idToken { object["id_token"] = .string(try checkedToken(idToken.token)) }
         return .object(object)
+    }
+
+    /// The object of ``TokenFormat/credential``. A guessed end is `null`: the reader then decides itself.
+    private func credential(_ token: String) -> JSONValue {
+        let end = idToken?.expiresAt ?? (isEndGuessed ? nil : expiresAt)
+        return ["version": 1, "token": .string(token), "expires_at": JSONValue(end?.rfc3339)]
     }
 
     /// The initial response of SASL XOAUTH2 (Google's and Microsoft's documentation).
@@ -158,4 +167,6 @@ package enum TokenFormat: String, Sendable, CaseIterable {
     case xoauth2
     /// A Kubernetes ExecCredential.
     case execCredential = "exec-credential"
+    /// The JSON object that sandboxes read from a credential source: version, token and end.
+    case credential
 }

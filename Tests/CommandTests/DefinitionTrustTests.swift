@@ -143,6 +143,14 @@ import Testing
             "identity_token: the content of the file /home/ada/.netrc"
         ),
         (
+            #""identity_token": {"github_actions": {"audience": "A"}}"#,
+            "identity_token: an identity token of GitHub Actions for A (variables ACTIONS_ID_TOKEN_REQUEST_URL,"
+        ),
+        (
+            #""identity_token": {"azure_devops": {"service_connection": "C"}}"#,
+            "identity_token: an identity token of Azure DevOps for C (variables SYSTEM_OIDCREQUESTURI,"
+        ),
+        (
             #""private_key": {"file": "/home/ada/.ssh/id"}"#,
             "private_key: the content of the file /home/ada/.ssh/id"
         ),
@@ -200,6 +208,11 @@ import Testing
         let secrets = services.services(services.stores()).adapterContext.clientSecrets
         let error = #expect(throws: CredentialError.self) { try secrets.clientSecret(of: type) }
         #expect(error?.code == .denied && error?.hint == "credmgr types trust Foreign")
+        // The variables of a platform are not read, either.
+        var workload = type
+        workload.identityToken = .githubActions(audience: "A")
+        let variables = #expect(throws: CredentialError.self) { try secrets.identityTokenRequest(of: workload) }
+        #expect(variables?.code == .denied && variables?.hint == "credmgr types trust Foreign")
     }
 
     // MARK: What a store keeps

@@ -35,6 +35,7 @@ import Testing
           "token_endpoint_auth_signing_alg": "PS256",
           "private_key": {"file": "/keys/client.pem"},
           "identity_token": {"file": "/run/secrets/token"},
+          "identity_audience": "https://work.example.com",
           "tls_client_certificate": "/keys/client.crt",
           "tls_client_key": "/keys/client.key",
           "ca_certificate": "/keys/ca.pem",

@@ -57,6 +57,11 @@ private final class Files: FileStamps {
         cache.keep(token, of: "a", in: group, now: now)
         #expect(cache.token(for: token.key, of: "a", in: group) == token)
         #expect(cache.token(for: TokenRequestKey(scope: ["a"]), of: "a", in: group) == nil)
+        var guessed = token
+        guessed.isEndGuessed = true
+        cache.keep(guessed, of: "a", in: group, now: now)
+        #expect(cache.token(for: token.key, of: "a", in: group) == guessed)
+        #expect(AccessToken(json: guessed.json) == guessed && AccessToken(json: token.json) == token)
         #expect(cache.token(for: token.key, of: "b", in: group) == nil)
     }
 

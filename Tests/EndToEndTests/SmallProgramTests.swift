@@ -44,7 +44,8 @@ import Testing
                 ["token"], ["--version"], ["version"], ["--help"], [], ["nonsense"], ["token", "--nonsense"],
             ]
         for format in [
-            "token", "json", "header", "bearer", "env", "exec-credential", "headers-json", "xoauth2", "no",
+            "token", "json", "header", "bearer", "env", "exec-credential", "headers-json", "xoauth2", "credential",
+            "no",
         ] {
             calls.append(Self.named + ["--format", format])
             calls.append(Self.named + ["--format=\(format)", "--quiet"])

@@ -24,6 +24,7 @@ import Testing
             ("token", token + "\n"), ("bearer", "Bearer \(token)\n"),
             ("header", "Authorization: Bearer \(token)\n"),
             ("env", "export ACCESS_TOKEN='\(token)'\nexport ACCESS_TOKEN_EXPIRES_ON='\(expiresOn)'\n"),
+            ("credential", #"{"version":1,"token":"\#(token)","expires_at":"\#(expiresAt)"}"# + "\n"),
             (
                 "exec-credential",
                 #"{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"#

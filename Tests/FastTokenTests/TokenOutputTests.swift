@@ -59,6 +59,22 @@ import Testing
                 + #"{"expirationTimestamp":"2026-11-21T08:40:00Z","token":"tok'en"}}"# + "\n")
     }
 
+    @Test func `the credential form has null as its end when the provider named none`() throws {
+        #expect(
+            try text(.credential)
+                == #"{"version":1,"token":"tok'en","expires_at":"2026-11-21T08:40:00Z"}"# + "\n")
+        var guessed = presentation()
+        guessed.isEndGuessed = true
+        #expect(
+            String(decoding: try guessed.bytes(as: .credential), as: UTF8.self)
+                == #"{"version":1,"token":"tok'en","expires_at":null}"# + "\n")
+        // The end of an ID token is one of its claims.
+        guessed.idToken = (Secret("id"), Timestamp(epochSeconds: 1_795_250_400))
+        #expect(
+            String(decoding: try guessed.bytes(as: .credential), as: UTF8.self)
+                == #"{"version":1,"token":"id","expires_at":"2026-11-21T08:40:00Z"}"# + "\n")
+    }
+
     @Test func `another Kubernetes version is refused`() {
         for (info, code) in [
             (#"{"apiVersion":"client.authentication.k8s.io/v1alpha1"}"#, ErrorCode.unsupported), ("{}", .usage),

@@ -14,7 +14,7 @@ struct SetupCommand: Command {
         parameters: [program],
         options: [
             SharedOption.type, SharedOption.account, host, rule, dryRun, undo, list, noVerify, roleARN, profile,
-            audience, scheme, SharedOption.json,
+            audience, scheme, service, broker, remoteHome, SharedOption.json,
         ],
         examples: [
             .init("git for one server", "credmgr setup git --host git.example.com --type Work --rule"),
@@ -33,10 +33,16 @@ struct SetupCommand: Command {
     private static let list = Option.flag("list", "list the programs that are set up")
     private static let noVerify = Option.flag("no-verify", "do not verify the setup with a call")
     private static let roleARN = Option.value("role-arn", .any("ARN"), "for aws: the role")
-    private static let profile = Option.value("profile", .any("NAME"), "for aws: the profile (default: credmgr)")
+    private static let profile = Option.value(
+        "profile", .any("NAME"), "for aws: the profile (default: credmgr); for nono: the file")
     private static let audience = Option.value(
         "audience", .any("AUDIENCE"), "for google: the identity pool's provider")
     private static let scheme = Option.value("scheme", .any("SCHEME"), "for redirect-handler: the scheme")
+
+    private static let service = Option.value("service", .any("SERVICE"), "for sbx: the service")
+    private static let broker = Option.value("broker", .any("NAME"), "the broker whose socket is passed on")
+    private static let remoteHome = Option.value(
+        "remote-home", .any("DIRECTORY"), "for ssh-host: the home directory there")
 
     private static let proofSeconds = 60
 
@@ -47,10 +53,16 @@ struct SetupCommand: Command {
         if arguments.wantsJSON { throw CredentialError(.usage, "--json requires --list") }
         let recipe = try recipe()
         guard let request = try request(recipe, session) else { return sayNothing(session) }
+        if recipe.isForBroker, !request.isUndo { try checkBroker(request, session) }
         let record = try SetupManifest(request, session.context.programs)
         var plan = try recipe.plan(request, session.context.programs)
         if let rule = try rule(recipe, request, record, session) { plan.edits.insert(rule, at: 0) }
-        let user = recipe.asksByHost == .always ? "\(recipe.name) \(request.host ?? "")" : recipe.name
+        let user =
+            if let subject = recipe.subject {
+                "\(recipe.name) \(subject(request) ?? "")"
+            } else {
+                recipe.asksByHost == .always ? "\(recipe.name) \(request.host ?? "")" : recipe.name
+            }
         if arguments[Self.undo] { return try takeBack(plan, user, record, session) }
         try leaveWhatIsThere(&plan, record, session)
         let shown = shown(plan, session)
@@ -76,6 +88,18 @@ struct SetupCommand: Command {
         return recipe
     }
 
+    /// Refuses a broker that no file defines.
+    ///
+    /// - Throws: ``ErrorCode/usage``.
+    private func checkBroker(_ request: SetupRequest, _ session: CommandSession) throws(CredentialError) {
+        let name = try request.neededBroker()
+        let folder = session.context.configurationFile.dropLast("/config.json".count)
+        guard try session.context.programs.readFile("\(folder)/brokers/\(name).json") == nil else { return }
+        throw CredentialError(
+            .usage, "there is no broker \(name)",
+            hint: LocalizedMessage(verbatim: "credmgr broker add \(name) --type TYPE --release token"))
+    }
+
     private func list(_ session: CommandSession) throws(CredentialError) {
         let rows = try SetupList(session).rows()
         if arguments.wantsJSON { return try session.print(.array(rows.map(\.json))) }
@@ -94,6 +118,7 @@ struct SetupCommand: Command {
         var request = SetupRequest(
             environment: session.context.environment, command: isInPath ? "credmgr" : programs.ownPath)
         request.account = arguments[SharedOption.account]
+        request.isUndo = arguments[Self.undo]
         request.program = arguments[Self.program] ?? request.program
         if let host = arguments[Self.host] {
             guard let place = DestinationPattern(host), place.description == host.lowercased(),
@@ -108,6 +133,10 @@ struct SetupCommand: Command {
         var options = TargetOptions(arguments)
         options.destination = request.host.flatMap { Destination(scheme: "https", authority: $0) }
         let resolver = TargetResolver(session)
+        if recipe.isForBroker {
+            // The broker's file names the types.
+            return try withValues(request)
+        }
         if arguments[Self.undo] {
             // The type may be gone, or no longer the only one: what is there says which it was.
             request.type = try resolver.namedType(options)
@@ -127,14 +156,25 @@ struct SetupCommand: Command {
         } else {
             request.type = try resolver.typeName(options)
         }
+        return try withValues(request)
+    }
+
+    /// The request with the values of the other options.
+    private func withValues(_ request: SetupRequest) throws(CredentialError) -> SetupRequest {
+        var request = request
         if let role = arguments[Self.roleARN], !arguments[Self.undo] { try AWSCommand.check(role: role) }
         for (name, value) in [
             ("role-arn", arguments[Self.roleARN]), ("profile", arguments[Self.profile]),
             ("audience", arguments[Self.audience]), ("scheme", arguments[Self.scheme]),
+            ("service", arguments[Self.service]), ("broker", arguments[Self.broker]),
+            ("remote-home", arguments[Self.remoteHome]),
         ] {
             guard let value else { continue }
             guard value.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != 0x22 && $0 != 0x5C }) else {
                 throw CredentialError(.usage, "--\(name) has a character that is not valid in configuration files")
+            }
+            guard !["service", "broker"].contains(name) || Identifier.isValid(value) else {
+                throw CredentialError(.usage, "--\(name) takes a name, not '\(UntrustedText.shown(value, limit: 60))'")
             }
             request.values[name] = value
         }
@@ -214,11 +254,14 @@ struct SetupCommand: Command {
         let programs = session.context.programs
         var record = before, changes = SetupChanges(), isCalled = false
         for edit in plan.edits { try record.add(edit, for: user, programs) }
-        if !plan.edits.isEmpty { try record.save(programs) }
+        // What another program keeps cannot be told from another user's: the record has it once it is there.
+        let isKeptElsewhere = plan.edits.contains(where: \.isCall)
+        if !plan.edits.isEmpty, !isKeptElsewhere { try record.save(programs) }
         do throws(CredentialError) {
+            if isKeptElsewhere { try prove(plan, session) }
             for edit in plan.edits { try changes.make(edit, programs) }
             isCalled = true
-            try prove(plan, session)
+            if isKeptElsewhere { try record.save(programs) } else { try prove(plan, session) }
         } catch {
             do throws(CredentialError) {
                 // Not a unit that was there, and may have been enabled, before.

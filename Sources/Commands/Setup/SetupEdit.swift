@@ -6,6 +6,10 @@ enum SetupEdit: Sendable {
     case block(ManagedBlock, path: String)
     /// An entry in a JSON file.
     case json(JSONInsertion, path: String)
+    /// A member with a plain value in a JSON file.
+    case member(JSONMember, path: String)
+    /// A setting in another program's store.
+    case call(SetupCall)
     /// A file of our own.
     case file(String, path: String, isProgram: Bool)
     /// A link to this program.
@@ -14,12 +18,17 @@ enum SetupEdit: Sendable {
     /// The file or link.
     var path: String {
         switch self {
-        case .block(_, let path), .json(_, let path), .file(_, let path, _), .link(let path): path
+        case .block(_, let path), .json(_, let path), .member(_, let path), .file(_, let path, _), .link(let path):
+            path
+        case .call(let call): call.name
         }
     }
 
     /// Whether it is a program.
     var isProgram: Bool { if case .file(_, _, let isProgram) = self { isProgram } else { false } }
+
+    /// Whether another program keeps the setting.
+    var isCall: Bool { if case .call = self { true } else { false } }
 
     /// The preview of the edit, for `--dry-run` and the user.
     var shown: [LocalizedMessage] {
@@ -27,6 +36,8 @@ enum SetupEdit: Sendable {
         case .block(let block, _):
             ((block.section.map { [$0] } ?? []) + block.lines).map(LocalizedMessage.init(verbatim:))
         case .json(let insertion, _): [LocalizedMessage(verbatim: "\"\(insertion.member)\": … \(insertion.entry)")]
+        case .member(let member, _): [LocalizedMessage(verbatim: "\"\(member.name)\": \(member.value)")]
+        case .call(let call): [LocalizedMessage(verbatim: ShellQuoting.line(call.making))]
         case .file(let text, _, _):
             text.split(separator: "\n", omittingEmptySubsequences: false).map {
                 LocalizedMessage(verbatim: String($0))
@@ -47,8 +58,20 @@ enum SetupEdit: Sendable {
             }
             throw Self.isTaken(path)
         }
+        if case .call(let call) = self {
+            try call.check(programs)
+            return nil
+        }
         let text = try Self.text(path, programs)
         switch self {
+        case .member(let member, let path):
+            if let rival = text.flatMap(member.rival) {
+                return try Self.judged(rival, path, wanted: "\"\(member.name)\": \(member.value)")
+            }
+            do throws(CredentialError) { _ = try member.added(to: text) } catch {
+                throw CredentialError(error.code, "\(UntrustedText.shown(path)): \(error)")
+            }
+            return nil
         case .block(let block, let path):
             return try text.flatMap(block.rival).map { (rival) throws(CredentialError) in
                 try Self.judged(rival, path, wanted: block.lines.count == 1 ? block.lines.first : nil)
@@ -64,7 +87,7 @@ enum SetupEdit: Sendable {
         case .file(let wanted, let path, _):
             guard let text, text != wanted, !text.contains(Self.mark) else { return nil }
             throw Self.isTaken(path)
-        case .link: return nil
+        case .link, .call: return nil
         }
     }
 
@@ -103,6 +126,11 @@ enum SetupEdit: Sendable {
             let text = try Self.text(path, programs)
             let changed = try insertion.added(to: text)
             if changed != text { try programs.replaceFile(path, Array(changed.utf8), isProgram: false) }
+        case .member(let member, let path):
+            let text = try Self.text(path, programs)
+            let changed = try member.added(to: text)
+            if changed != text { try programs.replaceFile(path, Array(changed.utf8), isProgram: false) }
+        case .call(let call): try call.make(programs)
         case .file(let text, let path, let isProgram):
             try programs.replaceFile(path, Array(text.utf8), isProgram: isProgram)
         case .link(let path): try programs.link(path, to: programs.ownPath)
@@ -120,13 +148,19 @@ enum SetupEdit: Sendable {
             if !isDry { try programs.removeFile(path) }
             return true
         }
+        if case .call(let call) = self {
+            guard call.isKnown, try call.isThere(programs) else { return false }
+            if !isDry { try call.remove(programs) }
+            return true
+        }
         guard let text = try Self.text(path, programs) else { return false }
         let rest: ManagedBlock.Remainder? =
             switch self {
             case .block(let block, _): block.removed(from: text)
             case .json(let insertion, _): insertion.isKnown ? insertion.removed(from: text) : nil
+            case .member(let member, _): member.removed(from: text)
             case .file: text.contains(Self.mark) ? .init(text: "", isFileOurs: true) : nil
-            case .link: nil
+            case .link, .call: nil
             }
         guard let rest else { return false }
         if isDry { return true }
@@ -159,12 +193,13 @@ struct SetupChanges {
     private struct State: Equatable {
         var bytes: [UInt8]?
         var link: String?
+        var isSet = false
 
         init(_ edit: SetupEdit, _ programs: any ProcessPort) throws(CredentialError) {
-            if case .link = edit {
-                link = programs.linkTarget(edit.path)
-            } else {
-                bytes = try programs.readFile(edit.path)
+            switch edit {
+            case .link: link = programs.linkTarget(edit.path)
+            case .call(let call): isSet = try call.isThere(programs)
+            case .block, .json, .member, .file: bytes = try programs.readFile(edit.path)
             }
         }
     }
@@ -191,7 +226,9 @@ struct SetupChanges {
     func takeBack(_ programs: any ProcessPort) throws(CredentialError) -> Bool {
         for step in steps where try State(step.edit, programs) != step.after { return false }
         for step in steps.reversed() {
-            if let link = step.before.link {
+            if case .call(let call) = step.edit {
+                try call.remove(programs)
+            } else if let link = step.before.link {
                 try programs.link(step.edit.path, to: link)
             } else if let bytes = step.before.bytes {
                 try programs.replaceFile(step.edit.path, bytes, isProgram: step.edit.isProgram)

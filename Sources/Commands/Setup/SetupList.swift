@@ -42,7 +42,7 @@ struct SetupList {
     /// - Throws: ``ErrorCode/inputOutput``, ``ErrorCode/configuration``.
     func rows() throws(CredentialError) -> [Row] {
         var rows: [Row] = []
-        for recipe in SetupRecipe.all {
+        for recipe in SetupRecipe.all where recipe.subject == nil {
             guard let plan = try? recipe.plan(request, programs) else { continue }
             for edit in plan.edits {
                 if case .link = edit { continue }
@@ -61,13 +61,20 @@ struct SetupList {
                     if text.contains(SetupEdit.mark), !recipe.isByType {
                         rows.append(Row(program: recipe.name, subject: "", path: edit.path))
                     }
-                case .link: continue
+                case .member, .call, .link: continue
                 }
             }
         }
+        let recorded = Set(SetupRecipe.all.filter { $0.subject != nil }.map(\.name))
+        let manifest = try SetupManifest(request, programs)
+        for (program, subject, place) in manifest.setups(of: recorded)
+        where !place.hasPrefix("/") || programs.isThere(place) {
+            rows.append(Row(program: program, subject: subject, path: place))
+        }
         // The record also finds blocks whose marks a program has dropped, and files that variables name at other
         // times.
-        for (block, path) in try SetupManifest(request, programs).blocks {
+        for (block, path) in manifest.blocks
+        where !recorded.contains(block.name.split(separator: " ").first.map(String.init) ?? "") {
             guard let text = try SetupEdit.text(path, programs), block.removed(from: text) != nil else { continue }
             rows.append(Self.row(block.name, path))
         }

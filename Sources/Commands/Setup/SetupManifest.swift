@@ -133,11 +133,25 @@ struct SetupManifest: Sendable {
 
     /// The blocks that were written into text files, each with its path, as far as they are found without marks.
     var blocks: [(ManagedBlock, String)] {
-        entries.filter { !$0.lines.isEmpty }.map { entry in
+        // A member of JSON has its value as its line.
+        entries.filter { !$0.lines.isEmpty && !$0.path.hasSuffix(".json") }.map { entry in
             var block = ManagedBlock(name: entry.name, comment: "#", section: nil, lines: [])
             block.written = entry.lines
             block.rewritten = entry.lines.first { $0.hasPrefix("- name: ") }
             return (block, entry.path)
+        }
+    }
+
+    /// The setups of programs that only the record knows, with the place of each entry.
+    ///
+    /// - Parameter names: the programs.
+    func setups(of names: Set<String>) -> [(program: String, subject: String, place: String)] {
+        entries.flatMap { entry in
+            entry.users.compactMap { user in
+                let words = user.split(separator: " ", maxSplits: 1).map(String.init)
+                guard words.count == 2, names.contains(words[0]) else { return nil }
+                return (words[0], words[1], entry.path)
+            }
         }
     }
 
@@ -155,6 +169,8 @@ extension SetupEdit {
         switch self {
         case .block(let block, _): block.name
         case .json(let insertion, _): "\(insertion.member) \(insertion.entry)"
+        case .member(let member, _): member.name
+        case .call(let call): call.name
         case .file, .link: ""
         }
     }
@@ -162,13 +178,14 @@ extension SetupEdit {
     /// Whether it changes a text file of the user's.
     fileprivate var isText: Bool {
         switch self {
-        case .block, .json: true
-        case .file, .link: false
+        case .block, .json, .member: true
+        case .file, .link, .call: false
         }
     }
 
     /// The lines of a block as they are about to be written; `nil` where it is there already.
     fileprivate func lines(in text: String?) -> [String]? {
+        if case .member(let member, _) = self { return [member.value] }
         guard case .block(let block, _) = self, text.map({ block.added(to: $0) != $0 }) ?? true else { return nil }
         return block.body(in: text.map { block.removed(from: $0)?.text ?? $0 })
     }
@@ -181,6 +198,12 @@ extension SetupEdit {
         case .json(var insertion, _):
             (insertion.isKnown, insertion.isMemberOurs) = (true, entry.isMemberOurs)
             return .json(insertion, path: entry.path)
+        case .member(var member, _):
+            member.written = entry.lines.first
+            return .member(member, path: entry.path)
+        case .call(var call):
+            call.isKnown = true
+            return .call(call)
         case .file, .link: return self
         }
     }

@@ -6,9 +6,14 @@ extension SetupRecipe {
     /// reasons: systemd may give it a kernel keyring of its own, in which no cache would be found.
     private static let walls = """
         Environment=CREDMGR_CACHE=off
+        KeyringMode=private
+        \(confinement)
+        """
+
+    /// The restrictions that each unit has, whatever keyring it uses.
+    static let confinement = """
         UMask=0077
         DevicePolicy=closed
-        KeyringMode=private
         LockPersonality=yes
         MemoryDenyWriteExecute=yes
         NoNewPrivileges=yes
@@ -28,13 +33,13 @@ extension SetupRecipe {
         """
 
     /// Nothing where there is no systemd.
-    private static func enabling(_ unit: String, _ programs: any ProcessPort) -> SetupPlan.Proof? {
+    static func enabling(_ unit: String, _ programs: any ProcessPort) -> SetupPlan.Proof? {
         guard programs.isProgram("systemctl") else { return nil }
         return .init(
             program: "systemctl", words: ["systemctl", "--user", "enable", "--now", unit], asksForToken: false)
     }
 
-    private static func disabling(_ unit: String, _ programs: any ProcessPort) -> [String] {
+    static func disabling(_ unit: String, _ programs: any ProcessPort) -> [String] {
         programs.isProgram("systemctl") ? ["systemctl", "--user", "disable", "--now", unit] : []
     }
 

@@ -12,6 +12,13 @@ struct SetupRecipe: Sendable {
     /// Whether what is written is for one account type and has its name.
     var isByType = false
 
+    /// The name that tells several setups of the program apart in the record: a type, a service, a broker.
+    /// `nil` for a program whose setups are found in its own files.
+    var subject: (@Sendable (SetupRequest) -> String?)?
+
+    /// Whether the setup is for a broker, which must be defined.
+    var isForBroker = false
+
     /// When a program asks for a server.
     enum HostScope: Sendable {
         /// Never: it is told which account.
@@ -28,7 +35,7 @@ struct SetupRecipe: Sendable {
     /// Every program, in the order of the list.
     static let all: [SetupRecipe] = [
         git, docker, kubectl, pip, cargo, terraform, bazel, go, npm, aws, google, azure, neomutt, msmtp, mbsync,
-        timer, tokenSocket, redirectHandler,
+        timer, tokenSocket, redirectHandler, claudeCode, nono, sbx, broker, podman, devcontainer, sshHost,
     ]
 
     static func block(

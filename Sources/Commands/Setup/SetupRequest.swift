@@ -14,6 +14,8 @@ struct SetupRequest: Sendable {
     var values: [String: String] = [:]
     /// The user name of the account, for programs that want one.
     var username: String?
+    /// Whether the setup is to be removed.
+    var isUndo = false
     /// The environment.
     let environment: [String: String]
     /// How this program is called: `credmgr` where `PATH` finds it, else its path.
@@ -85,6 +87,29 @@ struct SetupRequest: Sendable {
             throw CredentialError(.usage, "--\(name) is required: \(what)")
         }
         return value
+    }
+
+    /// The broker.
+    ///
+    /// - Throws: ``ErrorCode/usage`` if none was named.
+    func neededBroker() throws(CredentialError) -> String {
+        guard let broker = values["broker"], !broker.isEmpty else {
+            throw CredentialError(
+                .usage, "--broker is missing: the broker that the socket is of", hint: "credmgr broker list")
+        }
+        return broker
+    }
+
+    /// The directory with the socket of a broker on this machine.
+    ///
+    /// - Throws: ``ErrorCode/usage`` without `$XDG_RUNTIME_DIR`.
+    func brokerFolder(_ broker: String) throws(CredentialError) -> String {
+        guard let folder = set("XDG_RUNTIME_DIR"), folder.hasPrefix("/") else {
+            throw CredentialError(
+                .usage, "cannot name the broker's socket: XDG_RUNTIME_DIR is not set",
+                hint: "export XDG_RUNTIME_DIR=/run/user/$(id -u)")
+        }
+        return "\(folder)/credmgr-brokers/\(broker)"
     }
 
     /// The account type.

@@ -152,6 +152,7 @@ extension TokenOutput {
             scope: answer.token.scope, policy: answer.token.key.policy.isEmpty ? nil : answer.token.key.policy,
             accountID: target.account.id, accountType: target.type.name, username: target.account.username,
             refreshed: answer.refreshed)
+        isEndGuessed = answer.token.isEndGuessed
         if wantsIDToken {
             guard let idToken = answer.idToken else {
                 throw CredentialError(

@@ -100,7 +100,13 @@ struct DefinitionReach {
         }
         add("client_secret", type.clientSecret)
         add("private_key", type.privateKey, signs: true)
-        add("identity_token", type.identityToken)
+        if let source = type.identityToken {
+            let what = source.platform.map { issued(source, by: $0) } ?? source.secret.flatMap(shown)
+            if let what {
+                uses.append(
+                    Use(key: "identity_token", text: "\(what) goes to \(place)", needsTrust: true))
+            }
+        }
         for (key, path) in [
             ("tls_client_certificate", type.tlsClientCertificate), ("tls_client_key", type.tlsClientKey),
         ] {
@@ -131,6 +137,19 @@ struct DefinitionReach {
                     needsTrust: false))
         }
         return uses
+    }
+
+    /// A platform's token with the variables that credmgr reads to request it.
+    private static func issued(_ source: IdentityTokenSource, by platform: IdentityPlatform) -> LocalizedMessage {
+        let variables = "\(platform.addressVariable), \(platform.tokenVariable)"
+        let purpose: String
+        switch source {
+        case .githubActions(let audience): purpose = audience
+        case .azureDevOps(let id): purpose = id
+        case .environment, .file, .command: purpose = ""
+        }
+        return
+            "an identity token of \(platform.name) for \(UntrustedText.shown(purpose, limit: 200)) (variables \(variables))"
     }
 
     private static func shown(_ source: ClientSecretSource) -> LocalizedMessage? {

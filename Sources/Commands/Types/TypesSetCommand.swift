@@ -215,6 +215,10 @@ struct TypesSetCommand: Command {
         if key == "api_origins", !text.hasPrefix("[") {
             return JSONValue(text.split { $0 == " " || $0 == "," }.map(String.init))
         }
+        if key == "identity_token" {
+            // What is not JSON gets the definition's own error, which names the forms.
+            return (try? JSONValue.parse(text)) ?? .string(text)
+        }
         guard secrets.contains(key) || objects.contains(key) || key == "api_origins" else { return .string(text) }
         let parsed = try? JSONValue.parse(text)
         if secrets.contains(key), parsed?.object == nil {

@@ -5,8 +5,8 @@ extension AccountType {
     public static let keys: [String] =
         ["adapter", "issuer"] + Endpoint.allCases.map(\.rawValue) + [
             "client_id", "client_secret", "token_endpoint_auth_method", "token_endpoint_auth_signing_alg",
-            "private_key", "identity_token", "identity_provider", "tls_client_certificate", "tls_client_key",
-            "ca_certificate", "proxy",
+            "private_key", "identity_token", "identity_audience", "identity_provider", "tls_client_certificate",
+            "tls_client_key", "ca_certificate", "proxy",
             "registration_client_uri", "scope", "additional_scope",
             "redirect_uri", "response_mode", "require_pushed_authorization_requests", "dpop_bound_access_tokens",
             "resource", "audience", "token_exchange", "refresh_reuse", "flow", "extra_parameters", "headers",
@@ -71,6 +71,7 @@ extension AccountType {
         clientSecret = try Self.secret("client_secret", reader, isPrivateFile: isPrivateFile)
         privateKey = try Self.secret("private_key", reader, isPrivateFile: isPrivateFile)
         identityToken = try Self.identityToken(reader)
+        identityAudience = try identityAudience(reader)
         identityProvider = try reader.string("identity_provider", DefinitionValidation.name)
         if identityToken != nil, identityProvider != nil {
             throw reader.fault("identity_provider", "cannot be used with identity_token")
@@ -117,19 +118,27 @@ extension AccountType {
         }
     }
 
-    /// A platform replaces such tokens all the time, so they stay where it puts them.
-    private static func identityToken(_ reader: DefinitionReader) throws(CredentialError) -> ClientSecretSource? {
+    private static func identityToken(
+        _ reader: DefinitionReader
+    ) throws(CredentialError) -> IdentityTokenSource? {
         guard let value = reader.value("identity_token") else { return nil }
-        switch ClientSecretSource(value) {
-        case .file(let path)?:
-            try checkPath(of: .file(path), "identity_token", reader)
-            return .file(path)
-        case .environment?, .command?: return ClientSecretSource(value)
-        case .store?, .literal?, nil:
+        guard let source = IdentityTokenSource(value) else {
             throw reader.fault(
-                "identity_token", "must name a file, a variable or a command",
-                hint: #"{"file":"PATH"}, {"env":"NAME"} or {"command":["PROGRAM","ARGUMENT"]}"#)
+                "identity_token", "must name the source of the token",
+                hint: LocalizedMessage(verbatim: IdentityTokenSource.forms))
         }
+        if let secret = source.secret { try checkPath(of: secret, "identity_token", reader) }
+        return source
+    }
+
+    private func identityAudience(_ reader: DefinitionReader) throws(CredentialError) -> String? {
+        let key = "identity_audience"
+        guard let audience = try reader.string(key, DefinitionValidation.plainText) else { return nil }
+        guard let identityToken else { throw reader.fault(key, "needs identity_token") }
+        if case .githubActions(let requested) = identityToken, requested != audience {
+            throw reader.fault(key, "differs from the audience in identity_token")
+        }
+        return audience
     }
 
     private mutating func readRequests(_ reader: DefinitionReader) throws(CredentialError) {
@@ -187,6 +196,7 @@ extension AccountType {
         put("token_endpoint_auth_signing_alg", tokenEndpointAuthSigningAlg)
         json["private_key"] = privateKey?.json
         json["identity_token"] = identityToken?.json
+        put("identity_audience", identityAudience)
         put("identity_provider", identityProvider)
         put("tls_client_certificate", tlsClientCertificate)
         put("tls_client_key", tlsClientKey)

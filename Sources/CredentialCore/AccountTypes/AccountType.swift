@@ -16,7 +16,9 @@ public struct AccountType: Sendable, Hashable {
     /// The source of the private key of `private_key_jwt`, if the client has one.
     public var privateKey: ClientSecretSource?
     /// The source of the platform's token that identifies this workload (RFC 7523 §2.1), read anew at each refresh.
-    public var identityToken: ClientSecretSource?
+    public var identityToken: IdentityTokenSource?
+    /// The audience that ``identityToken`` must have (RFC 7519 §4.1.3); `nil` to leave that to the provider.
+    public var identityAudience: String?
     /// The name of the type whose sign-in vouches for this one's (draft-ietf-oauth-identity-assertion-authz-grant).
     public var identityProvider: String?
     /// How the client authenticates at the token endpoint (RFC 7591 §2); `nil` for the adapter's default.
@@ -159,6 +161,11 @@ public struct AccountType: Sendable, Hashable {
         flow ?? (identityToken == nil && identityProvider == nil ? .code : .jwtBearer)
     }
 
+    /// The audience that the identity token is compared with before the token request; `nil` for none.
+    package var expectedIdentityAudience: String? {
+        if case .githubActions(let audience)? = identityToken { audience } else { identityAudience }
+    }
+
     /// The parameters that shape the access tokens of this type beside scope, resource and audience: a token of
     /// another shape does not serve.
     var tokenShape: [String: String] {
@@ -193,13 +200,14 @@ extension AccountType {
     package var keysOfThisMachine: [String] {
         var keys: [String] = []
         for (key, source) in [
-            ("client_secret", clientSecret), ("private_key", privateKey), ("identity_token", identityToken),
+            ("client_secret", clientSecret), ("private_key", privateKey),
         ] {
             switch source {
             case .environment?, .file?, .command?: keys.append(key)
             case .store?, .literal?, nil: break
             }
         }
+        if identityToken != nil { keys.append("identity_token") }
         if tlsClientCertificate != nil { keys.append("tls_client_certificate") }
         if tlsClientKey != nil { keys.append("tls_client_key") }
         return keys + ConnectionSettings(of: self).keys

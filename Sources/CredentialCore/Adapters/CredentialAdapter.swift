@@ -264,6 +264,10 @@ public protocol ClientSecrets: Sendable {
     ///
     /// - Throws: as ``ClientSecrets/clientSecret(of:)``.
     func identityToken(of type: AccountType) throws(CredentialError) -> Secret?
+    /// The request that makes the platform issue the identity token; `nil` if the token is read as it is.
+    ///
+    /// - Throws: as ``ClientSecrets/clientSecret(of:)``.
+    func identityTokenRequest(of type: AccountType) throws(CredentialError) -> IdentityTokenRequest?
     /// Returns the assertion of the type's identity provider; `nil` if the type names none.
     ///
     /// - Throws: ``ErrorCode/signInRequired`` when nobody has signed in there; what that provider's adapter throws.
@@ -275,6 +279,8 @@ public protocol ClientSecrets: Sendable {
 extension ClientSecrets {
     /// None.
     public func identityToken(of type: AccountType) throws(CredentialError) -> Secret? { nil }
+    /// None.
+    public func identityTokenRequest(of type: AccountType) throws(CredentialError) -> IdentityTokenRequest? { nil }
     /// None.
     public func identityAssertion(
         of type: AccountType, _ request: IdentityAssertionRequest

@@ -38,10 +38,25 @@ package struct ClientSecretResolver: ClientSecrets {
     }
 
     package func identityToken(of type: AccountType) throws(CredentialError) -> Secret? {
-        try type.identityToken.flatMap { (source) throws(CredentialError) in
+        try type.identityToken?.secret.flatMap { (source) throws(CredentialError) in
             // A platform may let others read what it projects into a container, which is no secret of ours.
             try resolve(source, of: type, kind: .clientSecret, key: "identity_token", mayBeShared: true)
         }
+    }
+
+    package func identityTokenRequest(
+        of type: AccountType
+    ) throws(CredentialError) -> IdentityTokenRequest? {
+        guard let source = type.identityToken, let platform = source.platform else { return nil }
+        let name = Self.name("identity_token", type)
+        try bindings.check(type, name)
+        func variable(_ variable: String) throws(CredentialError) -> Secret {
+            try secrets.read(
+                .environment(variable),
+                for: SecretRequest(name, isText: true, isOneLine: true, hint: platform.hint))
+        }
+        let place = try variable(platform.addressVariable).reveal()
+        return try IdentityTokenRequest(source, at: place, token: variable(platform.tokenVariable))
     }
 
     package func identityAssertion(

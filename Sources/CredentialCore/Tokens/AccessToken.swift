@@ -12,6 +12,8 @@ public struct AccessToken: Sendable, Hashable {
     public var expiresAt: Timestamp
     /// The scopes granted with it.
     public var scope: [String]
+    /// Whether credmgr guessed ``expiresAt``, because the provider named no end.
+    package var isEndGuessed = false
 
     /// The longest lifetime believed, and that of a token without a known end: one year, in seconds.
     package static let longestLifetime: Int64 = 31_536_000

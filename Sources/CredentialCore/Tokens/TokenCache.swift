@@ -46,10 +46,14 @@ package struct TokenCache: Sendable {
             guard let word = reader.string() else { return nil }
             scope.append(word)
         }
+        // Only an entry with a guessed end has one more field.
+        let isEndGuessed = !reader.isAtEnd && reader.integer() == 1
         guard reader.isAtEnd else { return nil }
-        return AccessToken(
+        var kept = AccessToken(
             key: key, token: Secret(token), tokenType: type, issuedAt: Timestamp(epochSeconds: issuedAt),
             expiresAt: Timestamp(epochSeconds: expiresAt), scope: scope)
+        kept.isEndGuessed = isEndGuessed
+        return kept
     }
 
     /// A key as it stands in the name of an entry.
@@ -69,6 +73,7 @@ package struct TokenCache: Sendable {
         writer.put(token.expiresAt.epochSeconds)
         writer.put(Int64(token.scope.count))
         for word in token.scope { writer.put(word) }
+        if token.isEndGuessed { writer.put(1 as Int64) }
         cache.write(writer.bytes, name: name(Self.text(of: token.key), account, group.name), seconds: seconds)
     }
 

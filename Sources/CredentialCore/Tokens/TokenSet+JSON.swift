@@ -178,6 +178,7 @@ extension AccessToken {
         object["issued_at"] = .integer(issuedAt.epochSeconds)
         object["expires_at"] = .integer(expiresAt.epochSeconds)
         object["granted_scope"] = JSONValue(scope)
+        if isEndGuessed { object["end_guessed"] = true }
         return object
     }
 
@@ -191,5 +192,6 @@ extension AccessToken {
             key: key, token: Secret(token), tokenType: tokenType, issuedAt: Timestamp(epochSeconds: issuedAt),
             expiresAt: Timestamp(epochSeconds: expiresAt),
             scope: object["granted_scope"]?.array?.compactMap(\.string) ?? [])
+        isEndGuessed = object["end_guessed"] == true
     }
 }

@@ -88,12 +88,7 @@ extension OAuthClient {
     func bearerAssertion(
         subject: String?, scope: [String], resource: String?
     ) throws(CredentialError) -> Secret {
-        if type.identityToken != nil {
-            guard let token = try context.clientSecrets.identityToken(of: type) else {
-                throw CredentialError(.configuration, "account type '\(type.name)' has no identity token")
-            }
-            return token
-        }
+        if let token = try workloadIdentity() { return token }
         if let provider = type.identityProvider {
             let audience = if let issuer = metadata.issuer { issuer } else { try metadata.required(.token).origin }
             let request = IdentityAssertionRequest(audience: audience, resource: resource, scope: scope)

@@ -61,10 +61,12 @@ extension OAuthClient {
                 .malformedReply, "the provider sent no \(key.bearer.rawValue)",
                 hint: key.bearer == .idToken ? "ask for the scope openid" : nil)
         }
-        return AccessToken(
+        var issued = AccessToken(
             key: key, token: Secret(token), tokenType: key.bearer == .idToken ? "Bearer" : reply.tokenType,
             issuedAt: now, expiresAt: end,
             scope: reply.scope ?? scope)
+        issued.isEndGuessed = key.bearer == .accessToken && !reply.saysEnd && reply.jwtEnd == nil
+        return issued
     }
 }
 

@@ -21,11 +21,14 @@ public struct CompactJWT: Sendable {
         case idToken = "id token"
         /// An access token (RFC 9068).
         case accessToken = "access token"
+        /// A platform's token that identifies a workload (RFC 7523 §2.1).
+        case identityToken = "identity token"
 
         fileprivate var text: LocalizedMessage {
             switch self {
             case .idToken: "ID token"
             case .accessToken: "access token"
+            case .identityToken: "identity token"
             }
         }
     }

@@ -12,6 +12,8 @@ struct IssuedTokensReader {
     let tokenType: String
     /// When the access token ends.
     let expiresAt: Timestamp
+    /// Whether the plugin named no end, so that ``expiresAt`` is a guess.
+    let isEndGuessed: Bool
     /// The scopes granted, where told.
     let scope: [String]?
     /// The refresh token.
@@ -40,7 +42,9 @@ struct IssuedTokensReader {
         guard word.lowercased() == "bearer" else { throw tokens.fault("token_type", "is not 'Bearer'") }
         tokenType = "Bearer"
         let lifetimes = 1...PluginProtocol.longestLifetime
-        expiresAt = now.adding(try tokens.integer("expires_in", in: lifetimes) ?? PluginProtocol.defaultLifetime)
+        let lifetime = try tokens.integer("expires_in", in: lifetimes)
+        expiresAt = now.adding(lifetime ?? PluginProtocol.defaultLifetime)
+        isEndGuessed = lifetime == nil
         refreshToken = try tokens.text("refresh_token", limit: Self.tokenLimit, .visible).map(Secret.init)
         refreshExpiresAt = try tokens.integer("refresh_expires_in", in: lifetimes).map { now.adding($0) }
         scope = try tokens.texts("scope", limit: 1_024, .scope)
@@ -117,8 +121,10 @@ struct IssuedTokensReader {
                 "\(reader.place) has no \(isIDToken ? "valid ID token" : "access_token")")
         }
         let end = isIDToken ? claims?.expiresAt ?? expiresAt : expiresAt
-        return AccessToken(
+        var issued = AccessToken(
             key: key, token: Secret(token), tokenType: tokenType, issuedAt: now,
             expiresAt: min(end, now.adding(PluginProtocol.longestLifetime)), scope: scope ?? asked)
+        issued.isEndGuessed = !isIDToken && isEndGuessed
+        return issued
     }
 }
