@@ -4,8 +4,8 @@ package import StrictJSON
 
 /// Azure AD B2C: one tenant, several policies, a grant of its own for each.
 ///
-/// B2C is OAuth with differences: metadata per policy whose issuer is not its URL, tokens only for scopes that name a
-/// resource, reasons as `AADB2C` numbers, and neither device flow nor revocation.
+/// B2C is OAuth with differences: metadata per policy whose issuer is not its URL, tokens only for scopes that name
+/// a resource, reasons as `AADB2C` numbers, and neither device flow nor revocation.
 package struct AzureB2CAdapter: CredentialAdapter {
     package let name = "azure-b2c"
     package let sendsThroughContext = true
@@ -32,8 +32,8 @@ package struct AzureB2CAdapter: CredentialAdapter {
         try B2CPolicy.named(name, of: type).canonical
     }
 
-    /// Adds `openid`; `offline_access`, unless the type has a scope of its own without it; and the client id where
-    /// nothing names a resource: without one B2C issues no access token. A scope that ends in `/.default` is for
+    /// Adds `openid`; `offline_access`, unless the type has a scope of its own without it; and the client ID if no
+    /// scope names a resource: without one B2C issues no access token. A scope that ends in `/.default` is for
     /// client credentials and is left alone.
     package func effectiveScope(_ scope: [String], of type: AccountType) -> [String] {
         B2CConfiguration.effectiveScope(scope, of: type)
@@ -107,7 +107,7 @@ package struct AzureB2CAdapter: CredentialAdapter {
         return reset
     }
 
-    /// After the policy that resets passwords the sign-in begins anew. The code of the reset is left unused: it
+    /// After the policy that resets passwords, the sign-in begins again. The code of the reset is left unused: it
     /// would give a grant that cannot be refreshed.
     private func returnFromReset(
         _ request: SignInRequest, pending: JSONObject, answer: String, in context: AdapterContext

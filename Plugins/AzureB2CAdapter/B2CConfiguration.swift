@@ -95,8 +95,8 @@ enum B2CConfiguration {
         return words
     }
 
-    /// The scopes to send with a refresh token: B2C gives a new one only where `offline_access` is asked for again,
-    /// also when the tool that asks now would not have asked for it.
+    /// The scopes to send with a refresh token. B2C gives a new refresh token only if the request includes
+    /// `offline_access` again, even if the current caller did not ask for it.
     static func refreshScope(_ scope: [String], of type: AccountType, grant: Grant) -> [String] {
         let words = effectiveScope(scope, of: type)
         return grant.refreshToken == nil || contains(offlineAccess, in: words) ? words : words + [offlineAccess]
@@ -124,7 +124,8 @@ enum B2CConfiguration {
     }
 
     /// The request with `localhost` in a loopback redirect that the type does not name: the portal of B2C registers
-    /// no IP literals. One that is named is registered, whatever the portal says; the listener answers to it.
+    /// no IP literals. A redirect that the type names is registered, even if it is an IP literal; the listener
+    /// answers to it.
     static func withLocalhost(_ request: SignInRequest) -> SignInRequest {
         guard let address = URI(request.redirectURI), address.scheme == "http", address.isLoopback,
             address.host != "localhost", request.type.redirectURI == nil

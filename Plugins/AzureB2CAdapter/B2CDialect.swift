@@ -6,7 +6,7 @@ import StrictJSON
 struct B2CDialect: ProviderDialect {
     let type: AccountType
     let policy: B2CPolicy
-    /// The GUID of the tenant, by the issuer; `nil` where no id token is expected.
+    /// The GUID of the tenant, by the issuer; `nil` if no ID token is expected.
     let tenantID: String?
     /// Finds the request in the logs of B2C.
     let requestID: String
@@ -58,8 +58,8 @@ struct B2CDialect: ProviderDialect {
             ?? OAuthErrorMapping.error(refusal, in: operation, type: type.name, clientKeys: type.clientKeys)
     }
 
-    /// The policy (`tfp`, in older tokens `acr`), the tenant where the token names it, and on a refresh that tenant
-    /// and person are those of the sign-in.
+    /// The policy (`tfp`, in older tokens `acr`), the tenant if the token names it, and on a refresh that tenant
+    /// and user are those of the sign-in.
     func check(_ claims: IDTokenClaims, against state: JSONObject) throws(CredentialError) {
         guard let named = claims.text("tfp") ?? claims.text("acr"), B2CPolicy(named) == policy else {
             let named = claims.text("tfp") ?? claims.text("acr") ?? ""

@@ -33,7 +33,8 @@ struct B2CErrorDetail: Equatable {
 
     /// Returns the meaning of the refusal: by the number first, by `error` if the number is not known.
     ///
-    /// 90080, 90128 and 90129 alone say that a grant is gone; 90088 and 90085 come as `invalid_grant` too and do not.
+    /// 90080, 90128 and 90129 alone say that a grant is gone; 90088 and 90085 come as `invalid_grant` too and do
+    /// not.
     func error(
         for refusal: OAuthError, in operation: ProviderOperation, type: AccountType, policy: B2CPolicy
     ) -> CredentialError {
@@ -60,7 +61,7 @@ struct B2CErrorDetail: Equatable {
         case "90035", "90037", "90111", "90114", "90244", "90273":
             (code, sentence, hint) = (.temporary, "the provider is temporarily unavailable", "try again later")
         case "90079", "90081", "90084":
-            // The number says whether the provider wants a secret, another one, or none.
+            // The number says whether the provider requires a secret, a different one, or no secret.
             (code, sentence) = (.configuration, "the provider refused the client secret")
             let change = number == "90084" ? "--unset client_secret" : "--client-secret-file -"
             hint = "credmgr types set \(ShellQuoting.word(type.name)) \(change)"

@@ -2,7 +2,7 @@ import CredentialCore
 import OAuth
 import StrictJSON
 
-/// The user that a token of B2C is about. Policies differ in what they tell, so each fact has several places.
+/// The user that a token of B2C is about. Policies differ in the claims they give, so each fact has several places.
 struct B2CIdentity {
     private let claims: IDTokenClaims
     private let profile: JSONObject?
@@ -10,13 +10,13 @@ struct B2CIdentity {
     /// The `sub` of old tenants, the same for every user.
     private static let noSubject = "Not supported currently. Use oid claim."
 
-    /// - Parameter profile: what ``profile(of:)`` gave.
+    /// - Parameter profile: the result of ``profile(of:)``.
     init(claims: IDTokenClaims, profile: JSONObject?) {
         self.claims = claims
         self.profile = profile
     }
 
-    /// The `profile_info` of a reply; `nil` where there is none that can be read. Any of its members may be `null`.
+    /// The `profile_info` of a response; `nil` if it has no readable one. Any of its members may be `null`.
     static func profile(of reply: TokenResponse) -> JSONObject? {
         guard let text = reply.members["profile_info"]?.string, let bytes = Base64URL.decode(text) else {
             return nil

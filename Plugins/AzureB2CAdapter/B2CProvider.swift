@@ -1,12 +1,12 @@
 import CredentialCore
 import OAuth
 
-/// One policy of one tenant: its endpoints, and what its metadata may say.
+/// One policy of one tenant: its endpoints, and the rules for its metadata.
 struct B2CProvider {
     /// The policy.
     let policy: B2CPolicy
     private let authority: B2CAuthority
-    /// The issuer that the type names, where the tenant's is at another host: a custom domain.
+    /// The issuer that the type names, if the tenant's is at another host: a custom domain.
     private let alias: URI?
 
     /// Finds the authority of a type and the policy.
@@ -62,8 +62,8 @@ struct B2CProvider {
         return metadata
     }
 
-    /// The rule for issuers: B2C's is not the URL of its metadata, so it must be at the host of the authority, or at
-    /// that of the type's own issuer; name a tenant by its GUID (the one configured, if one is), and no other policy.
+    /// Checks the issuer: B2C's is not the URL of its metadata. It must be at the host of the authority or of the
+    /// type's own issuer, name a tenant by its GUID (the configured one, if any), and name no other policy.
     private func check(issuer: String) throws(CredentialError) {
         guard let address = URI(issuer), address.isSecure, address.origin == (alias ?? authority.base).origin
         else {

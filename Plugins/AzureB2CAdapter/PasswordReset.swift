@@ -2,8 +2,8 @@ import CredentialCore
 import OAuth
 import StrictJSON
 
-/// The way through another policy when somebody has forgotten the password: B2C ends the sign-in with AADB2C90118
-/// and leaves it to the application to run the policy that resets passwords, and then the sign-in again.
+/// The way through another policy when the user has forgotten the password. B2C ends the sign-in with AADB2C90118,
+/// and the application has to run the policy that resets passwords, and then the sign-in again.
 struct PasswordReset {
     /// The request for the policy that resets passwords.
     let request: SignInRequest
@@ -27,7 +27,7 @@ struct PasswordReset {
         self.request = reset
     }
 
-    /// Whether what is pending is the policy that resets passwords.
+    /// Whether the pending sign-in is in the policy that resets passwords.
     static func isUnderWay(_ pending: JSONObject) -> Bool { pending[underWayKey] == true }
 
     /// Marks the step that runs the policy.

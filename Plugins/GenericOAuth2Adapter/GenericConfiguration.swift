@@ -110,8 +110,8 @@ struct GenericConfiguration {
         return metadata
     }
 
-    /// Without an issuer no id token can be checked, and none is believed. If the userinfo endpoint tells who signed in,
-    /// `openid` may be asked for all the same, as some providers give userinfo for it only (LinkedIn).
+    /// Without an issuer no ID token can be checked, so every one is ignored. If the userinfo endpoint identifies
+    /// the user, `openid` may still be asked for, as some providers give userinfo for it only (LinkedIn).
     ///
     /// - Throws: ``ErrorCode/configuration``.
     func checkOpenID(_ scope: [String]) throws(CredentialError) {

@@ -55,11 +55,11 @@ struct GenericDialect: ProviderDialect {
         return Identity(issuer: client.metadata.issuer, subject: named ?? "default", username: named)
     }
 
-    /// Asks the UserInfo endpoint. That it has trouble is no reason to lose a sign-in of somebody who is known already;
-    /// that it tells of somebody else is (OpenID Connect Core §5.3.2).
+    /// Asks the UserInfo endpoint. A failure of the endpoint does not discard the sign-in of a known user; a
+    /// response about a different user does (OpenID Connect Core §5.3.2).
     ///
-    /// - Parameter isNeeded: whether nothing else tells who signed in. A refusal only means that the token is not for
-    ///   this endpoint; after anything else two people could end up in one account.
+    /// - Parameter isNeeded: whether only this endpoint identifies the user. A refusal only means that the token is
+    ///   not for this endpoint; after anything else two people could end up in one account.
     private func person(
         _ received: VerifiedTokenResponse, subject: String?, isNeeded: Bool, _ client: OAuthClient
     ) throws(CredentialError) -> Identity? {

@@ -4,8 +4,8 @@ package import StrictJSON
 
 /// Any provider that keeps to OAuth 2.0 or OpenID Connect: by its issuer, by explicit endpoints, or both.
 ///
-/// Explicit endpoints win over discovered ones. Scopes are sent as written: a type that wants refresh tokens from a
-/// provider that gives them for `offline_access` only says so itself.
+/// Explicit endpoints win over discovered ones. Scopes are sent as written: if a provider gives refresh tokens for
+/// `offline_access` only, the type has to list it.
 package struct GenericOAuth2Adapter: CredentialAdapter {
     package let name = "oauth2"
     package let sendsThroughContext = true

@@ -2,7 +2,7 @@ package import CredentialCore
 
 /// The action that a command line requests.
 package enum Invocation: Sendable {
-    /// Nothing: no command is named, at most options of every command.
+    /// No command is named, at most options of every command.
     case nothing
     /// Help about the words: a command, a namespace, or the program for no words.
     case help([String])
@@ -22,10 +22,10 @@ package struct StrayArgument: Sendable {
 
 /// Reads a command line by a ``CommandTable``.
 ///
-/// Options stand anywhere before `--`; `--name value` and `--name=value` are the same; letters cluster (`-vq`,
-/// `-ofile`). A value of its own word may be `-` or a negative number; one that begins with a dash otherwise has to
-/// be written `--name=-value`, so that a forgotten value does not swallow the next option. `-h` wins over every
-/// fault but an unknown command.
+/// Options may be anywhere before `--`; `--name value` and `--name=value` are the same; letters cluster (`-vq`,
+/// `-ofile`). A value of its own word may be `-` or a negative number. Any other value that begins with a dash has
+/// to be written `--name=-value`, so that a forgotten value does not swallow the next option. `-h` takes precedence
+/// over every fault but an unknown command.
 package struct ArgumentParser: Sendable {
     private let table: CommandTable
 
@@ -34,14 +34,14 @@ package struct ArgumentParser: Sendable {
 
     /// Reads the words behind the program's name. A namespace alone asks for help.
     ///
-    /// - Throws: ``ErrorCode/usage`` with what helps as its hint.
+    /// - Throws: ``ErrorCode/usage`` with the remedy as its hint.
     package func parse(_ words: [String]) throws(CredentialError) -> Invocation {
         var scan = ArgumentScanner(table: table)
         scan.read(words)
         return try scan.invocation()
     }
 
-    /// The word that the command has no place for, if that is what is wrong with a command line.
+    /// The word that the command has no place for, if that is the fault of a command line.
     package func stray(_ words: [String]) -> StrayArgument? {
         var scan = ArgumentScanner(table: table)
         scan.read(words)

@@ -87,7 +87,7 @@ struct ArgumentScanner {
                 return
             }
             guard option.value == nil || option.valueIsOptional && letters.isEmpty else {
-                // `-o=json`, as programs write it that call others by what their parsers happen to take.
+                // `-o=json`, as programs write it that rely on the leniency of other parsers.
                 if letters.first == "=" { letters.removeFirst() }
                 readValue(of: option, attached: letters.isEmpty ? nil : String(letters), &rest)
                 return
@@ -227,7 +227,7 @@ struct ArgumentScanner {
         return usage("unknown option '\(UntrustedText.shown(written, limit: 40))'", hint: place ?? nearest)
     }
 
-    /// An argument too many: where none is taken it is most likely the account type.
+    /// An argument too many: if the command accepts no argument, it is most likely the account type.
     private func unexpected(_ word: String, _ command: CommandSpec) -> CredentialError {
         let mayBeType =
             command.parameters.isEmpty && values["type"] == nil && !Self.quoted(word).isEmpty

@@ -1,7 +1,7 @@
 /// The arguments of one command, checked against its ``CommandSpec``.
 ///
-/// They are read through the declarations of options and parameters: `arguments[Self.type]`. To read what the command
-/// does not list is a mistake of the program, caught in debug builds.
+/// They are read through the declarations of options and parameters: `arguments[Self.type]`. To read an option that
+/// the command does not list is a mistake of the program, caught in debug builds.
 package struct Arguments: Sendable {
     /// The command.
     package let command: CommandSpec
@@ -40,10 +40,10 @@ package struct Arguments: Sendable {
         return (["credmgr"] + (words[..<end] + further + words[end...]).map(quote)).joined(separator: " ")
     }
 
-    /// Whether nothing was given but options of every command.
+    /// Whether the command line has only options of every command.
     package var isBare: Bool { hasOnly([]) }
 
-    /// Whether nothing was given but these options and parameters, and options of every command.
+    /// Whether the command line has only these options and parameters, and options of every command.
     package func hasOnly(_ names: Set<String>) -> Bool {
         let own = Set(command.options.map(\.name) + command.parameters.map(\.name)).subtracting(names)
         return values.keys.allSatisfy { !own.contains($0) }

@@ -18,7 +18,7 @@ package struct CommandSpec: Sendable {
     package var options: [OptionSpec] { list.options().map(\.spec) }
     /// Command lines that show its use.
     package var examples: [Example] { list.examples() }
-    /// The exit statuses, besides 0, 1 and 2, that its callers should expect.
+    /// The exit statuses, other than 0, 1 and 2, that its callers should expect.
     package let exitStatuses: [Int32]
     /// Whether its parameters are the command line of another program, behind '--'.
     package let runsProgram: Bool
@@ -44,7 +44,7 @@ package struct CommandSpec: Sendable {
     /// The remedy for a slip, with all words of the command line; `nil` for the usual one.
     package let remedy: @Sendable (Slip, _ words: [String]) -> LocalizedMessage?
 
-    /// A command line and what it does.
+    /// A command line and its effect.
     package struct Example: Sendable {
         /// The purpose, in lower case and without a full stop.
         package let purpose: LocalizedMessage
@@ -94,7 +94,7 @@ package struct CommandSpec: Sendable {
     /// The words as typed: `types show`.
     package var name: String { path.joined(separator: " ") }
 
-    /// Whether it has a flag `--json`: then its result can be had as JSON, and its failures are.
+    /// Whether it has a flag `--json`: then it can print its result and its failures as JSON.
     var hasJSONFlag: Bool { options.contains { $0.name == "json" && $0.value == nil } }
 
     /// Whether `words` name it, by its path or an alias.

@@ -4,7 +4,7 @@ package import CredentialCore
 package struct CommandTable: Sendable {
     /// The commands by subject, in the order help shows them.
     package let sections: [Section]
-    /// The options that stand before or after every command.
+    /// The options that may precede or follow every command.
     package let globalOptions: [OptionSpec]
     /// The commands that most users need, for the one screen of `--help`.
     package var usual: [[String]] { texts.usual() }

@@ -1,7 +1,7 @@
 import CredentialCore
 
 extension CommandTable {
-    /// The errors in the table itself, as sentences; a test checks that there are none.
+    /// The errors in the table itself, as sentences; a test checks that the list is empty.
     package var problems: [String] {
         let named = commands.flatMap { [$0.path] + $0.aliases }
         var problems = Self.repeated(named.map { $0.joined(separator: " ") }).map { "command '\($0)' given twice" }
@@ -35,7 +35,7 @@ extension CommandTable {
         return problems
     }
 
-    /// Optional parameters stand behind required ones, and a variadic one stands last.
+    /// Optional parameters come behind required ones, and a variadic one comes last.
     private func order(of parameters: [ParameterSpec]) -> [String] {
         var problems: [String] = []
         if parameters.dropLast().contains(where: { $0.arity == .variadic }) {

@@ -34,8 +34,8 @@ package struct Completer: Sendable {
         self.lookUp = lookUp
     }
 
-    /// The answer for the scripts of ``Shell``: a candidate per line, with a tab and its description where there
-    /// is one; `:files` as the last line when the shell should add files. Candidates are whole words.
+    /// The answer for the scripts of ``Shell``: a candidate per line, with a tab and its description if it has one;
+    /// `:files` as the last line when the shell should add files. Candidates are whole words.
     ///
     /// - Parameter words: the words behind the program's name, the last being the one under the cursor.
     package func answer(_ words: [String]) -> String {

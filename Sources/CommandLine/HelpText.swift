@@ -20,7 +20,7 @@ package struct HelpText: Sendable {
     /// Help about a command, a namespace, or, for no words, the program on one screen.
     ///
     /// - Parameter topics: further words that there is help about, for slips.
-    /// - Throws: ``ErrorCode/usage`` when the words name nothing.
+    /// - Throws: ``ErrorCode/usage`` when the words do not name anything.
     package func about(_ words: [String], topics: [String] = []) throws(CredentialError) -> String {
         if words.isEmpty { return overview }
         guard let command = table.command(words) else {
@@ -48,7 +48,7 @@ package struct HelpText: Sendable {
         return text + wrapped(said("Help about one command: credmgr COMMAND --help"))
     }
 
-    /// Commands as they are typed, and what each of them does.
+    /// Commands as they are typed, each with its summary.
     package func list(of paths: [[String]]) -> String {
         list(paths.compactMap(table.command).map { ("credmgr \($0.name)", $0.summary) })
     }
@@ -65,7 +65,7 @@ package struct HelpText: Sendable {
         for section in table.sections {
             let entries = section.commands.filter { $0.role != .hidden && $0.path.count == 1 }
                 .map { (label(of: $0), $0.summary) }
-            // All that a section has may stand beside a command of another one.
+            // All commands of a section may be listed beside a command of another one.
             guard !entries.isEmpty else { continue }
             text += heading(section.title) + list(entries, alignedWith: labels)
         }
@@ -112,7 +112,7 @@ package struct HelpText: Sendable {
         return command.name + (command.role == .namespace ? " \(words)" : " [\(words)]")
     }
 
-    /// An option and what it does, with the values it allows.
+    /// An option and its effect, with the values it allows.
     static func summary(of option: OptionSpec) -> LocalizedMessage {
         var text = option.summary
         if let allowed = option.value?.allowed, !allowed.isEmpty {
@@ -138,7 +138,7 @@ package struct HelpText: Sendable {
 
     /// Labels in a column and their texts wrapped beside them; a label too long for the column has its own line.
     ///
-    /// - Parameter labels: the labels that the column is made for, where they are more than these.
+    /// - Parameter labels: the labels that the column is made for, if they are more than these.
     private func list(_ entries: [(label: String, text: LocalizedMessage)], alignedWith labels: [String]? = nil)
         -> String
     {

@@ -1,7 +1,7 @@
 package import CredentialCore
 
-/// Manual pages in roff with the `man` macros, in a language, from a ``CommandTable``: an overview, and a page for each
-/// command.
+/// Manual pages in roff with the `man` macros, in a language, from a ``CommandTable``: an overview, and a page for
+/// each command.
 package struct ManualPage: Sendable {
     private let table: CommandTable
     private let version: String
@@ -23,7 +23,7 @@ package struct ManualPage: Sendable {
         self.translations = translations
     }
 
-    /// The names of all pages, each with the words of its command; the overview has none.
+    /// The names of all pages, each with the words of its command; the overview has no words.
     package var names: [(name: String, words: [String])] {
         [("credmgr", [])] + table.commands.filter { $0.role == .command }.map { (Self.name(of: $0), $0.path) }
     }
@@ -142,12 +142,12 @@ package struct ManualPage: Sendable {
     /// Text in lines that are not too long for the formatters' taste.
     private static func paragraph(_ text: some StringProtocol) -> String { lines(text, joinedBy: "\n") }
 
-    /// A line that stays one: the source is broken, what is shown is not.
+    /// A line that stays one: the source is broken, the shown line is not.
     private static func verbatim(_ line: String) -> String { lines(line, joinedBy: " \\\n") }
 
     private static func lines(_ text: some StringProtocol, joinedBy separator: String) -> String {
-        // The formatter puts a space where a line of the source ends, so none ends between wide characters: where it may
-        // break them is marked.
+        // The formatter puts a space at each end of a source line, so no line ends between wide characters: marks
+        // show the places for breaks.
         let words = text.split(separator: " ").map { word in
             TextLayout.pieces(of: Substring(word)).map(Self.text).joined(separator: "\\:")
         }

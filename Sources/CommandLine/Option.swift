@@ -9,7 +9,8 @@ package import CredentialCore
 package struct Option<Value: Sendable>: DeclaredOption {
     /// The description for parser, help, manual page and completion.
     package let spec: OptionSpec
-    /// Reads what was given; `nil` for nothing. It cannot fail: the parser has asked ``OptionSpec/fault``.
+    /// Reads the given values; `nil` if the option is absent. It cannot fail: the parser has asked
+    /// ``OptionSpec/fault``.
     let read: @Sendable ([String]?) -> Value
 
     private init(_ spec: OptionSpec, _ read: @escaping @Sendable ([String]?) -> Value) {
@@ -25,7 +26,7 @@ package struct Option<Value: Sendable>: DeclaredOption {
     }
 }
 
-/// An option, whatever its value is.
+/// An option with a value of any type.
 package protocol DeclaredOption: Sendable {
     /// The description for parser, help, manual page and completion.
     var spec: OptionSpec { get }
@@ -78,7 +79,7 @@ extension Option where Value == [String] {
         }
     }
 
-    /// An option whose values are words parted by spaces, given any number of times.
+    /// An option whose values are words separated by spaces, given any number of times.
     package static func words(
         _ name: String, short: Character? = nil, _ value: ValueSpec, _ summary: LocalizedMessage
     )
@@ -122,7 +123,7 @@ extension Option where Value == Int64? {
     }
 }
 
-/// A time, or none ever.
+/// A duration, or never.
 package enum DurationOrNever: Sendable, Hashable {
     case seconds(Int64)
     case never
@@ -158,12 +159,12 @@ extension Option {
     }
 }
 
-/// A name and what was given for it: `KEY=VALUE`.
+/// A name and its value: `KEY=VALUE`.
 package typealias KeyValue = (name: String, value: String)
 
 extension Option where Value == [KeyValue] {
-    /// An option with pairs parted by the first `separator`, given any number of times. Space around is kept. A fault
-    /// does not quote the pair, as it may be a secret.
+    /// An option with pairs separated by the first `separator`, given any number of times. Space around is kept. A
+    /// fault does not quote the pair, as it may be a secret.
     package static func pairs(
         _ name: String, _ placeholder: String, separator: Unicode.Scalar = "=", _ summary: LocalizedMessage
     ) -> Option {
@@ -182,7 +183,7 @@ extension Option where Value == [KeyValue] {
 
 /// An option that was given, perhaps with a value.
 package struct ParsedOption: Sendable {
-    /// The value; `nil` where the option stood alone.
+    /// The value; `nil` if the option has no value.
     package let value: String?
 }
 

@@ -4,7 +4,7 @@ package import CredentialCore
 package struct Parameter<Value: Sendable>: DeclaredParameter {
     /// The description for parser, help, manual page and completion.
     package let spec: ParameterSpec
-    /// Reads what was given. It cannot fail: the parser has counted and compared.
+    /// Reads the given words. It cannot fail: the parser has counted and compared.
     let read: @Sendable ([String]) -> Value
 
     private init(_ spec: ParameterSpec, _ read: @escaping @Sendable ([String]) -> Value) {
@@ -13,7 +13,7 @@ package struct Parameter<Value: Sendable>: DeclaredParameter {
     }
 }
 
-/// A parameter, whatever its value is.
+/// A parameter with a value of any type.
 package protocol DeclaredParameter: Sendable {
     /// The description for parser, help, manual page and completion.
     var spec: ParameterSpec { get }

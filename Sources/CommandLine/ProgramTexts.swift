@@ -1,6 +1,6 @@
 package import CredentialCore
 
-/// An exit status and what it means, for help and the manual page.
+/// An exit status and its meaning, for help and the manual page.
 package struct ExitStatusText: Sendable {
     /// The status.
     package let status: Int32
@@ -14,7 +14,7 @@ package struct ExitStatusText: Sendable {
     }
 }
 
-/// An environment variable and what it does, for help and the manual page.
+/// An environment variable and its effect, for help and the manual page.
 package struct EnvironmentText: Sendable {
     /// The variable.
     package let name: String
@@ -31,7 +31,7 @@ package struct EnvironmentText: Sendable {
     }
 }
 
-/// A file, or a folder of files, and what it is for, for the manual page.
+/// A file, or a directory of files, and its purpose, for the manual page.
 package struct FileText: Sendable {
     /// The path.
     package let name: String

@@ -7,7 +7,7 @@ package enum Shell: String, Sendable, CaseIterable {
     /// fish.
     case fish
 
-    /// The script that makes the shell ask `credmgr __complete` what may stand at the cursor.
+    /// The script that makes the shell ask `credmgr __complete` for the words that fit at the cursor.
     ///
     /// All knowledge is in ``Completer``; a script only hands over the words and shows the answer. A last line
     /// `:files` in an answer asks the shell to add files.
@@ -19,8 +19,8 @@ package enum Shell: String, Sendable, CaseIterable {
         }
     }
 
-    /// bash parts words at those of '=', '@' and ':' that are in `COMP_WORDBREAKS`, so the line is read anew by
-    /// spaces, and of each answer only what stands behind the last such character is given back.
+    /// bash splits words at those of '=', '@' and ':' that are in `COMP_WORDBREAKS`. So the script splits the line
+    /// again by spaces, and returns of each answer only the part behind the last such character.
     private static let bashScript = #"""
         # bash completion for credmgr
         _credmgr() {

@@ -1,7 +1,7 @@
 /// Text measured in the columns of a terminal.
 package enum TextLayout {
-    /// How many columns `text` takes: none for combining marks, two for wide East Asian characters and emoji, one
-    /// for the rest. An approximation of what terminals do.
+    /// The number of columns of `text`: 0 for combining marks, two for wide East Asian characters and emoji, one
+    /// for the rest. An approximation of the behaviour of terminals.
     package static func columns(_ text: String) -> Int {
         if text.utf8.allSatisfy({ $0 < 0x80 }) { return text.utf8.count }
         return text.unicodeScalars.reduce(0) { $0 + columns($1) }
@@ -27,7 +27,8 @@ package enum TextLayout {
     }
 
     /// The words of `text` in lines of at most `width` columns; a longer word has a line of its own. Text in wide
-    /// characters has no spaces: it is broken between two of them, and none begins with what closes a phrase.
+    /// characters has no spaces: it is broken between two of them, and no line begins with a mark that closes a
+    /// phrase.
     package static func wrapped(_ text: String, width: Int) -> [String] {
         var lines: [String] = []
         for word in text.split(separator: " ") {
@@ -48,7 +49,7 @@ package enum TextLayout {
 
     private static func isWide(_ character: Character) -> Bool { columns(String(character)) == 2 }
 
-    /// A word, parted where a line may end.
+    /// A word, split at each possible end of a line.
     static func pieces(of word: Substring) -> [String] {
         if word.utf8.allSatisfy({ $0 < 0x80 }) { return [String(word)] }
         var pieces: [String] = []
@@ -62,7 +63,7 @@ package enum TextLayout {
         return pieces
     }
 
-    /// Whether a line may end between two characters: where one is wide, and neither is a mark that belongs to the
+    /// Whether a line may end between two characters: if one is wide, and neither is a mark that belongs to the
     /// other.
     private static func mayBreak(_ left: Character, _ right: Character) -> Bool {
         guard isWide(left) || isWide(right) else { return false }

@@ -2,7 +2,7 @@
 package struct ValueSpec: Sendable {
     /// How help calls it: `FILE`, `SECONDS`.
     package let placeholder: String
-    /// The values allowed; empty where any is.
+    /// The values allowed; empty if any value is.
     package let allowed: [String]
     /// The completion that a shell offers for it.
     package let completion: Completion
@@ -35,7 +35,7 @@ package struct ValueSpec: Sendable {
         ValueSpec(placeholder: placeholder, allowed: allowed, completion: .words(allowed))
     }
 
-    /// Takes the path of a file; `-` for standard input or output where the option says so.
+    /// Accepts the path of a file; `-` for standard input or output if the option says that.
     package static let file = any("FILE", .file)
     /// Takes the name of an account type.
     package static let type = any("TYPE", .accountType)

@@ -4,11 +4,11 @@ import StrictJSON
 
 /// An entry in the list of commands: a command, or a word that only holds other commands.
 protocol CommandDescriptor: Sendable {
-    /// How it is called, and what help says of it.
+    /// Its name, arguments and help texts.
     static var spec: CommandSpec { get }
 }
 
-/// One command: how it is called, its arguments, and what it does with them, all in one file. ``CommandList`` names it.
+/// One command: its name, its arguments, and its action, all in one file. ``CommandList`` names it.
 protocol Command: CommandDescriptor {
     /// Takes the arguments that ``CommandDescriptor/spec`` describes.
     init(arguments: Arguments)
@@ -26,11 +26,11 @@ extension Command {
 
 /// The use that a command makes of `config.json`: one bad file does not stop a command that works without it.
 enum ConfigurationUse {
-    /// It decides what the command does: a file that cannot be read is an error.
+    /// It decides the command's result: a file that cannot be read is an error.
     case needed
     /// The command does as well without it, and says that it does.
     case advisory
-    /// The command does not look at it, or tells of it in its own way.
+    /// The command ignores it, or reports it in its own way.
     case unused
 }
 
@@ -48,7 +48,7 @@ extension CommandSession {
         context.console.resultIsTerminal ? message.text(in: context.console.translations) : message.description
     }
 
-    /// Prints a table, cut to the terminal's width where there is one.
+    /// Prints a table, cut to the width of the terminal if there is one.
     func print(_ table: Table) throws(CredentialError) {
         let console = context.console
         try print(
@@ -61,10 +61,11 @@ extension CommandSession {
     /// A secret from a file that only its owner can read, or from standard input for `-`.
     ///
     /// - Parameters:
-    ///   - what: what it is, for messages: "password", "client secret".
+    ///   - what: its name for messages: "password", "client secret".
     ///   - option: the option that named the file.
     ///   - isText: whether it may have several lines; else the first counts.
-    /// - Throws: ``ErrorCode/configuration`` for a file that others can read; ``ErrorCode/usage`` where there is none.
+    /// - Throws: ``ErrorCode/configuration`` for a file that others can read; ``ErrorCode/usage`` if there is no
+    ///   file.
     func secret(
         from path: String, what: LocalizedMessage, option: String, isText: Bool = false
     ) throws(CredentialError) -> Secret {
@@ -76,10 +77,10 @@ extension CommandSession {
             for: SecretRequest("the \(what) (--\(option))", isText: isText, absence: .usage))
     }
 
-    /// Ends a command that went on after failures: those that weigh as much as the worst are its error, a line each and
-    /// a hint each, and lesser ones are warnings; nothing is told twice.
+    /// Ends a command that went on after failures. Those that weigh as much as the worst are its error, a line each
+    /// and a hint each, and lesser ones are warnings; each is reported once.
     ///
-    /// - Throws: the worst of `failures`, the last of equals; nothing where there are none.
+    /// - Throws: the worst of `failures`, the last of equals; no error if the list is empty.
     func fail(with failures: [CredentialError]) throws(CredentialError) {
         guard let severity = failures.map(\.severity).max() else { return }
         let worst = failures.filter { $0.severity == severity }
@@ -90,7 +91,7 @@ extension CommandSession {
         if let last = worst.last { throw last.together(with: worst.dropLast()) }
     }
 
-    /// Does something with each of several things, whatever becomes of another.
+    /// Does the same with each of several things, even after a failure.
     ///
     /// - Throws: the first failure; the others are warnings.
     func each<Item>(
@@ -106,7 +107,7 @@ extension CommandSession {
 
     /// A passphrase that the user makes up, asked for twice.
     ///
-    /// - Throws: ``ErrorCode/usage`` where nobody can be asked or the two differ; ``ErrorCode/cancelled``.
+    /// - Throws: ``ErrorCode/usage`` if no user can be asked or the two differ; ``ErrorCode/cancelled``.
     func newPassphrase() throws(CredentialError) -> Secret {
         guard mayAsk else {
             throw CredentialError(
@@ -129,7 +130,7 @@ extension CredentialError {
         return hints
     }
 
-    /// This error and others that weigh the same, a line each, with what helps against each.
+    /// This error and others that weigh the same, a line each, with a hint for each.
     func together(with others: some Collection<CredentialError>) -> CredentialError {
         var messages: [LocalizedMessage] = []
         for error in others + [self] where !messages.contains(error.text) { messages.append(error.text) }

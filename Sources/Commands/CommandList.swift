@@ -1,8 +1,8 @@
 package import CommandLine
 import CredentialCore
 
-/// Every command by subject, in the order help shows them. Parser, help, manual page, completion and the program's own
-/// dispatch are all made from this list.
+/// Every command by subject, in the order help shows them. Parser, help, manual page, completion and the program's
+/// own dispatch are all made from this list.
 enum CommandList {
     static let sections: [Section] = [
         Section("Sign in and out", [InitCommand.self, LoginCommand.self, LogoutCommand.self]),

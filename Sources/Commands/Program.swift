@@ -48,14 +48,15 @@ package struct Program: Sendable {
             // The findings are the result, and have been printed.
             if error.code == .problemsFound { return error.code.exitStatus }
             if wantsJSON ?? parser.wantsJSON(words) {
-                // The failure itself is what counts; if standard output is gone, it has been told already.
+                // The failure itself matters; if standard output is closed, standard error has it already.
                 try? write(ErrorRenderer.json(error).text(.indented) + "\n")
             }
             return error.code.exitStatus
         }
     }
 
-    /// No command is named: a terminal gets the state of things, or the first steps; anything else has forgotten a word.
+    /// No command is named: a terminal gets the state of things, or the first steps; anything else has forgotten a
+    /// word.
     private func runNothing(_ words: [String], _ parser: ArgumentParser) throws(CredentialError) -> Int32 {
         let console = context.console
         guard console.resultIsTerminal,
@@ -69,7 +70,7 @@ package struct Program: Sendable {
         return 0
     }
 
-    /// The error of a command line, with the hint that takes a word without a place for what it is here.
+    /// The error of a command line, with a hint that explains the word without a place.
     private func advised(_ error: CredentialError, _ words: [String], _ parser: ArgumentParser) -> CredentialError {
         guard error.code == .usage, let stray = parser.stray(words),
             let hint = MisplacedArgument(stray.word).hint(for: stray.command, context)

@@ -19,7 +19,7 @@ enum SharedOption {
     static let idToken = Option.flag("id-token", "print the ID token")
 }
 
-/// The options of every command, besides `--version` and `--help`.
+/// The options of every command, other than `--version` and `--help`.
 enum GlobalOption {
     static let group = Option.value("group", .any("NAME", .group), "the group")
     static let store = Option.value(

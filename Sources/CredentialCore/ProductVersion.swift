@@ -1,4 +1,5 @@
-/// The version of what this package builds: the command, the library, and what they say to each other and to servers.
+/// The version of the products of this package: the command, the library, and their words to each other and to
+/// servers.
 public enum ProductVersion {
     /// Semantic Versioning; `scripts/release` writes it, with the tag of the same name.
     public static let current = "0.1.0"

@@ -22,12 +22,12 @@ public struct AdapterCheck: Sendable, Hashable {
 }
 
 extension AccountStore {
-    /// Tries what every adapter must do on the adapter of a type: one of ``Options/adapters``, a built-in one or a plugin.
-    /// It is the suite that the built-in adapters pass, and that `credmgr adapters test` runs.
+    /// Tries the duties of every adapter on the adapter of a type: one of ``Options/adapters``, a built-in one or a
+    /// plugin. It is the suite that the built-in adapters pass, and that `credmgr adapters test` runs.
     ///
-    /// The provider need not answer: what cannot be had without it is skipped. Nobody is asked for anything.
+    /// The provider need not answer: checks that need it are skipped then. No user is asked for anything.
     ///
-    /// - Throws: ``CredentialCore/ErrorCode/configuration`` where the type's adapter is not there.
+    /// - Throws: ``CredentialCore/ErrorCode/configuration`` if the type's adapter is not there.
     public func conformance(of type: AccountType) async throws(CredentialError) -> [AdapterCheck] {
         try await blocking { [self] () throws(CredentialError) in
             let adapter = try parts.machine.adapters.adapter(of: type)

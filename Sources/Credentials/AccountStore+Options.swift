@@ -1,8 +1,8 @@
 public import CredentialCore
 
 extension AccountStore {
-    /// Opens a URL for a person: in a window of the program, or however it likes. A program that shows a window of its
-    /// own may return when the window is closed; throwing ends the sign-in.
+    /// Opens a URL for a person: in a window of the program, or however it likes. A program that shows a window of
+    /// its own may return when the window is closed; throwing ends the sign-in.
     public typealias URLOpener = @Sendable (_ url: String) async throws -> Void
 
     /// How a store is opened.
@@ -22,20 +22,20 @@ extension AccountStore {
         public var openURL: URLOpener?
         /// Asks a person for a line of text, as some plugins want it: the prompt, and whether the answer is secret.
         public var ask: (@Sendable (_ prompt: String, _ isSecret: Bool) async throws -> Secret)?
-        /// Adapters besides the built-in `azure-b2c` and `oauth2` and the external ones that are installed.
+        /// Adapters in addition to the built-in `azure-b2c` and `oauth2` and the external ones that are installed.
         public var adapters: [any CredentialAdapter] = []
         /// The path of the `credmgr` that runs plugins, confined, and that refreshes tokens in a process of its
         /// own; `nil` for the one that is installed in `/usr/local` or `/usr`. Without such a program, plugins are
         /// refused, and tokens are refreshed in this process. A process that is killed between a provider's
         /// response and its storage loses a grant whose refresh token is already used.
         public var program: String?
-        /// The passphrase of the encrypted file, where it has one.
+        /// The passphrase of the encrypted file, if it has one.
         public var passphrase: @Sendable () throws(CredentialError) -> Secret? = { () throws(CredentialError) in nil
         }
-        /// The id that finds this program's requests in the provider's logs, a UUID: ADAL's `correlationId`; `nil` to make
-        /// one for each. ``note`` is told of those that are used.
+        /// The ID that finds this program's requests in the provider's logs, a UUID: ADAL's `correlationId`; `nil`
+        /// to make one for each. The IDs in use are passed to ``note``.
         public var correlationID: String?
-        /// Takes what the user should know.
+        /// Receives warnings for the user.
         public var warn: @Sendable (String) -> Void = { _ in }
         /// Takes a fact for a log, such as the id of a request at the provider; never a secret.
         public var note: @Sendable (String) -> Void = { _ in }

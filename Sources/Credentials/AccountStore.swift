@@ -2,35 +2,36 @@ public import CredentialCore
 import Platform
 import Synchronization
 
-/// The accounts of a keychain group, for a Swift program: what NXOAuth2's account store and ADAL's context were for an app.
+/// The accounts of a keychain group, for a Swift program: the counterpart of NXOAuth2's account store and ADAL's
+/// context in an app.
 ///
 /// A program configures an account type, lets a person sign in, enumerates the accounts, gets valid tokens, makes
 /// authenticated requests and observes changes. It shares accounts, locks and stores with the `credmgr` command and
-/// with every other program of the user: whoever signed in first signed in for all of the group.
+/// with every other program of the user: one sign-in serves all programs of the group.
 ///
 /// A call that waits is `async`, runs on threads of its own and not on the cooperative pool, and ends at once when
 /// its task is cancelled, with ``CredentialCore/ErrorCode/cancelled``. A request that was sent then is not given
-/// up: what the provider answers is kept. The calls that are not `async` read and write small files of this
-/// machine; ``claims(of:ofType:policy:)`` and ``userData(of:)`` ask the account's store, which answers within 3
-/// seconds or is given up on, and asks nobody to unlock it; ``setUserData(_:of:)-(JSONObject,_)`` may take some
-/// seconds more, as it says.
+/// up: the provider's response is kept. The calls that are not `async` read and write small files of this machine.
+/// The exceptions are ``claims(of:ofType:policy:)`` and ``userData(of:)``: they ask the account's store, for at
+/// most 3 seconds and without a prompt. In addition, ``setUserData(_:of:)-(JSONObject,_)`` may take some seconds
+/// more, as its comment describes.
 ///
-/// Refreshes are done by the installed `credmgr` of the same version, in a process of its own that lives on when this one
-/// is killed; where there is none, in this process (``Options/program``).
+/// Refreshes are done by the installed `credmgr` of the same version, in a process of its own that lives on when
+/// this one is killed. Without an installed one, this process refreshes (``Options/program``).
 public final class AccountStore: Sendable {
     let parts: LibraryAssembly
     let options: Options
     /// The sign-ins of this store that wait for ``handleRedirect(_:)``, by their state.
     let waiting = Mutex<[String: AsyncResult<SignInProgress>]>([:])
 
-    /// Opens the accounts of the user. Nothing is read yet but the configuration.
+    /// Opens the accounts of the user. At first it reads only the configuration.
     ///
     /// - Parameters:
-    ///   - options: what is to be otherwise than usual.
-    ///   - environment: where things are (`HOME`, `XDG_*`, `DBUS_SESSION_BUS_ADDRESS`); the process's own
+    ///   - options: the settings that differ from the usual ones.
+    ///   - environment: the locations (`HOME`, `XDG_*`, `DBUS_SESSION_BUS_ADDRESS`); the process's own
     ///   for `nil`.
-    /// - Throws: ``CredentialCore/ErrorCode/configuration`` without a home folder; ``CredentialCore/ErrorCode/usage`` where
-    ///   `CREDMGR_CACHE` is neither `on` nor `off`.
+    /// - Throws: ``CredentialCore/ErrorCode/configuration`` without a home directory;
+    ///   ``CredentialCore/ErrorCode/usage`` if `CREDMGR_CACHE` is neither `on` nor `off`.
     public init(_ options: Options = Options(), environment: [String: String]? = nil) throws(CredentialError) {
         self.options = options
         parts = try LibraryAssembly(options, environment: environment ?? ProcessEnvironment.variables())
@@ -42,12 +43,11 @@ public final class AccountStore: Sendable {
     ///
     /// - Parameters:
     ///   - type: the definition.
-    ///   - persisting: whether the definition is also written where the `credmgr` command and other tools look
-    ///   for it, in place of one that is there, for which the stores keep nothing secret any more that this one does not
-    ///   want. Accounts of a type that only this program knows are seen by the command,
-    ///   which cannot refresh them.
-    /// - Throws: ``CredentialCore/ErrorCode/usage`` for a bad name; ``CredentialCore/ErrorCode/configuration`` for a
-    ///   definition that its adapter cannot use; ``CredentialCore/ErrorCode/inputOutput``.
+    ///   - persisting: whether the definition is also written to the path at which `credmgr` and other tools look
+    ///   for it, in place of an existing one, whose secrets the stores drop if this definition does not need them.
+    ///   Accounts of a type that only this program knows are seen by the command, which cannot refresh them.
+    /// - Throws: ``CredentialCore/ErrorCode/usage`` for a bad name; ``CredentialCore/ErrorCode/configuration`` for
+    ///   a definition that its adapter cannot use; ``CredentialCore/ErrorCode/inputOutput``.
     public func configure(_ type: AccountType, persisting: Bool = false) throws(CredentialError) {
         var type = type
         // NXOAuth2's articles set it; here every token request is a form.
@@ -87,8 +87,8 @@ public final class AccountStore: Sendable {
         return type
     }
 
-    /// An account as a type sees it: bound to that type, whatever type of the same client it was signed in under. Another
-    /// program may have configured that one, and this one need not know it.
+    /// An account as a type sees it: bound to that type, even if it was signed in under another type of the same
+    /// client. Another program may have configured that one, and this one need not know it.
     func bound(_ account: Account, to type: AccountType) -> Account {
         var account = account
         account.type = type.name
@@ -97,8 +97,8 @@ public final class AccountStore: Sendable {
 
     func group(of type: AccountType) -> KeychainGroup { options.group ?? type.keychainGroup }
 
-    /// The group that keeps an account, which need not be the one of its type. Those come first that it was last seen in: what is
-    /// wrong with another is told only where nobody has it.
+    /// The group that keeps an account, which need not be the one of its type. The groups in which it was last seen
+    /// come first: an error of another group is reported only if no group has it.
     func group(of account: Account, under type: AccountType?) throws(CredentialError) -> KeychainGroup {
         let records = parts.machine.records, own = options.group ?? type?.keychainGroup
         let groups = (own.map { [$0] } ?? []) + (try records.groups().filter { $0 != own })

@@ -10,7 +10,7 @@ final class ConfiguredTypes: Sendable {
 
     func configure(_ type: AccountType) { types.withLock { $0[type.name] = type } }
 
-    /// Takes a definition over that was written to a file, where an older one is configured here.
+    /// Takes a definition over that was written to a file, if an older one is configured here.
     func follow(_ type: AccountType) {
         types.withLock { types in if types[type.name] != nil { types[type.name] = type } }
     }

@@ -3,7 +3,7 @@ import LocalMachine
 import OAuth
 import Platform
 
-/// The parts that the library adds to the machine: its options, and that nothing is printed.
+/// The parts that the library adds to the machine: its options, and silence in place of output.
 struct LibraryAssembly: Sendable {
     let machine: MachinePorts
     let redirects: any RedirectReceivers
@@ -39,7 +39,7 @@ struct LibraryAssembly: Sendable {
     /// The operations on accounts.
     var accounts: AccountServices { AccountServices(machine, policy, configuration) }
 
-    /// The same for calls that do not wait: nobody is asked to unlock a keyring, which may take minutes.
+    /// The same for calls that do not wait: there is no prompt to unlock a keyring, which may take minutes.
     var accountsAtOnce: AccountServices {
         var policy = policy
         policy.mayPrompt = false
@@ -96,8 +96,8 @@ struct LibraryAssembly: Sendable {
             by: account, in: group, (idp, adapter), request)
     }
 
-    /// The type as its API has it now, where that defined it: it may have moved to another authorization server. A type
-    /// that only this program has stays as it is.
+    /// The type as its API has it now, if that defined it: it may have moved to another authorization server. A
+    /// type that only this program has stays as it is.
     ///
     /// - Throws: as ``ResourceTypeDiscovery/current(_:for:clientID:)``.
     func current(_ type: AccountType, _ accounts: AccountServices) throws(CredentialError) -> AccountType {
@@ -122,7 +122,8 @@ struct LibraryAssembly: Sendable {
             }, on: machine)
     }
 
-    /// The store of new accounts: that of the options, of `CREDMGR_STORE`, of `config.json`, else the one to be had.
+    /// The store of new accounts: that of the options, of `CREDMGR_STORE`, of `config.json`, else the one to be
+    /// had.
     func storeOfNewAccounts(_ accounts: AccountServices) throws(CredentialError) -> StoreChoice {
         let named = try StoreKind.wished(machine.environment["CREDMGR_STORE"], else: configuration.store)
         let choice = try accounts.storeOfNewAccounts(options.store ?? named)

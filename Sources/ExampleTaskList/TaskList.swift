@@ -2,7 +2,8 @@ import CredentialCore
 import Credentials
 import StrictJSON
 
-/// The to-do list of the seeds' two iOS samples, without their windows: three policies, claims, tasks, a second person.
+/// The to-do list of the seeds' two iOS samples, without their windows: three policies, claims, tasks, a second
+/// person.
 struct TaskList {
     static let typeName = "TaskList"
 
@@ -71,8 +72,8 @@ struct TaskList {
         return try store.claims(of: person, policy: Self.policy(of: person))
     }
 
-    /// The policy whose token is used: who has only signed up has none of the policy that signs in. The samples sent the
-    /// one's refresh token to the other.
+    /// The policy whose token is used: a user who has only signed up has no token of the policy that signs in. The
+    /// samples sent the one's refresh token to the other.
     private static func policy(of person: Account) -> String? {
         person.policies.contains("b2c_1_sign_in") ? nil : person.policies.first
     }
@@ -129,8 +130,8 @@ struct TaskList {
         _ = try await send(request)
     }
 
-    /// The token is found, refreshed and sent by the store; a refusal of the API is a failure here, which the samples took
-    /// for success.
+    /// The token is found, refreshed and sent by the store; a refusal of the API is a failure here, which the
+    /// samples took for success.
     private func send(_ request: HTTPRequest) async throws(CredentialError) -> HTTPResponse {
         let person = try current()
         let reply = try await store.send(request, as: person, policy: Self.policy(of: person))

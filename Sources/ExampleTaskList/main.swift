@@ -2,7 +2,7 @@
 //
 //     swift run example-task-list BASE_URL [LINE]…     (the address that the demo prints)
 //
-// Lines are read from standard input where none are given.
+// Lines are read from standard input if the command line has no lines.
 
 import CredentialCore
 import Glibc

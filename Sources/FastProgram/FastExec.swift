@@ -1,11 +1,12 @@
 import Glibc
 
-/// `credmgr exec` with a token that is cached: starts the command, and is there until it has ended, or until its token is to
-/// be replaced, when this process becomes the full program, which carries on.
+/// `credmgr exec` with a token that is cached: starts the command, and is there until it has ended, or until its
+/// token is to be replaced, when this process becomes the full program, which carries on.
 enum FastExec {
-    /// Runs the command and ends as it did; comes back where the full program has to, having left nothing behind.
+    /// Runs the command and ends with its status; returns if the full program has to run it, and leaves no trace
+    /// then.
     static func run(_ call: FastPathArguments, _ program: FastPathArguments.Program, _ words: [String]) {
-        // The full program decides what takes the place of a standard stream that is closed.
+        // The full program decides how to replace a standard stream that is closed.
         for stream in STDIN_FILENO...STDERR_FILENO where fcntl(stream, F_GETFD) == -1 { return }
         let environment = ProcessEnvironment.variables()
         guard let path = ExecutablePath.find(program.words[0], environment: environment),
@@ -36,7 +37,7 @@ enum FastExec {
                     process: companion.program.process, lock: file.handDown(), directory: file.directoryName,
                     group: cached.memo.group, type: cached.memo.account.type, account: cached.memo.account.id,
                     words: words))
-            // The command has a right to its signals and its exit status all the same.
+            // The command still has a right to its signals and its exit status.
             FastProgram.tell("credmgr: warning: the token is not refreshed\n")
             while true {
                 if let ending = companion.ending(within: nil) { end(like: ending, file) }
@@ -48,7 +49,7 @@ enum FastExec {
         }
     }
 
-    /// How the command ended; `nil` where its token is to be replaced first.
+    /// How the command ended; `nil` if its token is to be replaced first.
     private static func ending(
         of companion: borrowing ForegroundChild, while freshness: Freshness, allows token: AccessToken,
         _ clock: SystemClock
@@ -68,9 +69,9 @@ enum FastExec {
         ending.endThisProcess()
     }
 
-    /// Becomes the full program; comes back where that cannot be.
+    /// Becomes the full program; returns if it cannot.
     private static func carryOn(_ begun: ExecHandover) {
-        // By whatever name this one was called, words of a helper are another's.
+        // Always as `credmgr`: under the name of a helper, the words would be those of another program.
         let arguments = CStrings(["credmgr"] + begun.commandLine)
         unsafe FastProgram.become(arguments.pointers)
     }

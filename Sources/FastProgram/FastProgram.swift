@@ -1,6 +1,7 @@
 import Glibc
 
-/// The small program, installed as `credmgr`: it answers what is cached, and gives way to the full program for all else.
+/// The small program, installed as `credmgr`: it answers from the cache, and gives way to the full program for all
+/// else.
 ///
 /// It is compiled from the sources of the full one, as Embedded Swift, and linked statically (`scripts/build-fast`,
 /// docs/decisions/0013-the-small-program.md). It does not touch a call that it does not answer: the full program
@@ -14,7 +15,7 @@ import Glibc
         execFullProgram()
     }
 
-    /// Prints the answer and ends; comes back where it has none.
+    /// Prints the token and ends; returns if it does not have one.
     private static func answer() {
         guard let given = givenWords() else { return }
         // The relay needs no home, and is to work where nothing but this program is.
@@ -33,7 +34,7 @@ import Glibc
             let line = ProductVersion.line
             return print(Array(line.utf8))
         }
-        // Nothing was opened yet: a descriptor that this process was given may stand for something.
+        // No file was opened yet: a descriptor that this process inherited may refer to anything.
         guard let call = FastPathArguments(words), glibc_hide_memory() == 0 else { return }
         var message: [UInt8]?
         let read = {
@@ -52,8 +53,8 @@ import Glibc
         if let message { putBack(message) }
     }
 
-    /// The words of the call; `nil` where the full program has to look at them first: with code of somebody else's to load,
-    /// which only a dynamic program loads, and without a home.
+    /// The words of the call; `nil` where the full program has to look at them first: with code of somebody else's
+    /// to load, which only a dynamic program loads, and without a home.
     private static func plainWords(_ words: [String]) -> [String]? {
         unsafe getenv("LD_PRELOAD") == nil && isHomeKnown ? words : nil
     }
@@ -100,7 +101,7 @@ import Glibc
         return message
     }
 
-    /// Makes what was read the standard input again, for the full program.
+    /// Makes the bytes that were read the standard input again, for the full program.
     private static func putBack(_ message: [UInt8]) {
         let file = unsafe memfd_create("message", 0)
         var written = 0
@@ -118,7 +119,7 @@ import Glibc
 
     // MARK: Output
 
-    /// Writes the answer and ends; comes back where nothing of it could be written.
+    /// Writes the output and ends; returns if not a byte of it could be written.
     private static func print(_ bytes: [UInt8]) {
         // A reader that is gone, or a limit on the size of files, is an error, which the full program tells.
         let before = unsafe glibc_ignore_signal(SIGPIPE), limited = unsafe glibc_ignore_signal(SIGXFSZ)
@@ -158,8 +159,8 @@ import Glibc
         fail("credmgr: hint: install credmgr again, such as: apt-get install --reinstall credmgr\n")
     }
 
-    /// Becomes the full program: `../libexec/credmgr/credmgr` of the folder that this program really lies in, never one
-    /// that `PATH` or its name leads to. Comes back where that cannot be, and has told why.
+    /// Becomes the full program: `../libexec/credmgr/credmgr` of the folder that this program really lies in, never
+    /// one that `PATH` or its name leads to. Returns if it cannot, after it has reported why.
     ///
     /// - Parameter arguments: as for execve(2).
     static func become(_ arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) {

@@ -1,6 +1,7 @@
 import Glibc
 
-/// A call at a broker's socket: `CREDMGR_SOCK` is set, and no store, configuration or cache of this machine is read.
+/// A call at a broker's socket: `CREDMGR_SOCK` is set, and no store, configuration or cache of this machine is
+/// read.
 ///
 /// This program runs alone in a sandbox, so it reports its errors by itself.
 enum SocketCall {

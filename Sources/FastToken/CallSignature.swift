@@ -1,10 +1,10 @@
 package import CredentialCore
 
-/// The words of a call that decide which token it means, and what the memo of such a call is called.
+/// The words of a call that decide which token it means and which name its memo has.
 package struct CallSignature: Sendable, Hashable {
-    /// The caller, and its message besides the options.
+    /// The caller, and its message in addition to the options.
     package enum Caller: Sendable, Hashable {
-        /// Somebody who calls `token`.
+        /// A user or program that calls `token`.
         case caller
         /// `kubectl`, which calls `kubernetes` and says the rest in `KUBERNETES_EXEC_INFO`.
         case kubectl
@@ -29,7 +29,7 @@ package struct CallSignature: Sendable, Hashable {
     /// `--audience`.
     package var audience: String?
 
-    /// Makes words; none that is left out was given.
+    /// Makes words; an argument that is left out was not given.
     package init(
         group: String? = nil, type: String? = nil, account: String? = nil, policy: String? = nil,
         scope: [String] = [], resource: String? = nil, audience: String? = nil, asker: Caller = .caller
@@ -44,11 +44,11 @@ package struct CallSignature: Sendable, Hashable {
         self.audience = audience
     }
 
-    /// The name of the memo of a call with these words: all that decides the answer, a line each. Calls that differ in
-    /// any of it have different names; ``CacheKey`` keeps it apart from all else that the cache has.
+    /// The name of the memo of a call with these words: all that decides the answer, a line each. Calls that differ
+    /// in any of it have different names; ``CacheKey`` keeps it apart from all else that the cache has.
     ///
-    /// - Returns: `nil` where a word has a line break, which would blur the name, or a message is no text: such a call has
-    ///   no memo.
+    /// - Returns: `nil` if a word has a line break, which would blur the name, or a message is no text: such a call
+    ///   has no memo.
     package func memoName(in place: FastPathEnvironment) -> CacheKey? {
         // Not `joined`: the runtime would search all conformances for its generic code.
         var name = place.dataHome

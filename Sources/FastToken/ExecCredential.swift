@@ -3,7 +3,7 @@ import StrictJSON
 
 /// The object by which `kubectl` takes a token from a program (`client.authentication.k8s.io`).
 package struct ExecCredential {
-    /// The variable in which `kubectl` says what it wants.
+    /// The variable in which `kubectl` describes its request.
     package static let variable = "KUBERNETES_EXEC_INFO"
 
     let version: Version

@@ -1,7 +1,7 @@
 /// An `exec` that the small program has begun, and that the full one carries on when the token is to be replaced.
 ///
-/// The small program becomes the full one (execve(2)), so that the command stays its child, and says in these words what it
-/// has begun. None of them is secret.
+/// The small program becomes the full one (execve(2)), so that the command stays its child, and passes in these
+/// words the state of the begun run. No word is secret.
 package struct ExecHandover: Sendable, Hashable {
     /// The first word of such a command line.
     package static let command = "__exec"
@@ -16,12 +16,12 @@ package struct ExecHandover: Sendable, Hashable {
     package var group: String
     /// The type that the token is asked for under.
     package var type: String
-    /// The account's id: whoever else has become the default meanwhile, the token stays that one's.
+    /// The account's id: if another account becomes the default meanwhile, the token is still this account's.
     package var account: String
     /// The words of the call.
     package var words: [String]
 
-    /// Names what was begun.
+    /// Names the begun run.
     package init(
         process: Int32, lock: Int32, directory: String, group: String, type: String, account: String,
         words: [String]
@@ -43,7 +43,7 @@ package struct ExecHandover: Sendable, Hashable {
             words: Array(words[7...]))
     }
 
-    /// The process of such a command line, also where the rest is of another version; `nil` for other words.
+    /// The process of such a command line, even if the rest is of another version; `nil` for other words.
     package static func process(in words: [String]) -> Int32? {
         guard words.count > 1, words[0] == command, let process = Int32(words[1]), process > 0 else { return nil }
         return process

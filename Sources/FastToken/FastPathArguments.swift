@@ -11,7 +11,7 @@ package struct FastPathArguments: Sendable {
     package private(set) var freshness = Freshness()
     /// How to print it.
     package private(set) var format = TokenFormat.token
-    /// The program that `exec` runs with it, if nothing is printed.
+    /// The program that `exec` runs with the token, if the call prints no token.
     package private(set) var program: Program?
     private var given: [Option] = []
 
@@ -78,7 +78,7 @@ package struct FastPathArguments: Sendable {
                 index += 1
                 if value?.utf8.first == UInt8(ascii: "-") { return nil }
             }
-            // Before the command stand only options of every command.
+            // Only options of every command precede the command.
             guard let option = Option(rawValue: name), !command.isEmpty || option == .group, let value,
                 take(value, for: option, &environment)
             else { return nil }

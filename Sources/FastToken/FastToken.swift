@@ -1,10 +1,11 @@
 package import CredentialCore
 
-/// `credmgr token`, `kubernetes` and `git-credential get`, answered from the cache before anything else of the program is
-/// made: without D-Bus, libsecret, libcurl or libcrypto. For `exec` the small program has its token from here, too.
+/// `credmgr token`, `kubernetes` and `git-credential get`, answered from the cache before anything else of the
+/// program is made: without D-Bus, libsecret, libcurl or libcrypto. For `exec` the small program has its token from
+/// here, too.
 ///
-/// There are no dictionaries and no sets on this way: the first one makes the Swift runtime search every conformance of
-/// the program, which costs as much as all the rest.
+/// There are no dictionaries and no sets on this way: the first one makes the Swift runtime search every
+/// conformance of the program, which costs as much as all the rest.
 package enum FastToken {
     /// The most that git says, in bytes: it is some lines.
     package static let messageLimit = 1 << 20
@@ -13,7 +14,7 @@ package enum FastToken {
     ///
     /// - Parameters:
     ///   - words: the words behind the program's name.
-    ///   - message: gives what git says; asked for only where git asks, and before there is a place.
+    ///   - message: gives git's message; read only if git asks, and before there is a place.
     ///   - place: made only for a plain call.
     package static func answer(
         _ words: [String], message: () -> [UInt8]?, in place: () -> FastPathEnvironment?

@@ -3,8 +3,8 @@ package enum ProgramAlias {
     /// The command of the shim in the place of `keyring`.
     package static let keyringShim = "__keyring"
 
-    /// The words of a command line: those behind the program's name, or, where it was called by a name that
-    /// another program looks for, the command that answers them.
+    /// The words of a command line after the program's name. If it was called by a name that another program looks
+    /// for, they begin with the command for that name.
     ///
     /// - Parameter arguments: all words, the program's name first.
     package static func words(of arguments: [String]) -> [String] {

@@ -2,8 +2,8 @@ package import CredentialCore
 
 /// The result of the last call with the same words: the account, and the entry of the token cache.
 ///
-/// A memo spares the next call from reading the type's definition and the group's list of accounts. It holds no token,
-/// and it is believed only while every file that it was concluded from is unchanged.
+/// A memo spares the next call from reading the type's definition and the group's list of accounts. It holds no
+/// token, and it is believed only while every file that it was concluded from is unchanged.
 package struct ResolvedCall: Sendable {
     /// The text of the token's key, which its entry is named by.
     let key: String
@@ -11,9 +11,10 @@ package struct ResolvedCall: Sendable {
     package let group: String
     /// The facts that the formats show.
     package let account: (id: String, type: String, username: String?)
-    /// The policy, empty where there is none.
+    /// The policy; empty if there is no policy.
     let policy: String
-    /// The user name beside the token in an answer to git; `nil` where git sends the token as a bearer, and for all others.
+    /// The user name beside the token in a response to git; `nil` if git sends the token as a bearer, and for all
+    /// others.
     let gitUsername: String?
 
     /// How long one is kept, in seconds.
@@ -31,7 +32,7 @@ package struct ResolvedCall: Sendable {
         self.gitUsername = gitUsername
     }
 
-    /// Reads the memo of a call; `nil` when there is none, or a file has changed since.
+    /// Reads the memo of a call; `nil` when there is no memo, or a file has changed since.
     static func read(_ words: CallSignature, _ place: FastPathEnvironment) -> ResolvedCall? {
         guard let name = words.memoName(in: place), let bytes = place.tokenCache.read(name) else { return nil }
         var reader = CacheEntryDecoder(bytes)
@@ -48,7 +49,7 @@ package struct ResolvedCall: Sendable {
     ///
     /// - Parameters:
     ///   - words: those of the call that found it out.
-    ///   - ties: what it was concluded from.
+    ///   - ties: the files and settings that it was concluded from.
     package func keep(for words: CallSignature, _ ties: CacheValidators, in place: FastPathEnvironment) {
         guard let name = words.memoName(in: place), ties.canBeKept else { return }
         var writer = CacheEntryEncoder()

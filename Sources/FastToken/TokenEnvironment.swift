@@ -7,19 +7,19 @@ package struct TokenEnvironment: Sendable, Hashable {
 
     /// The variable that always has the file's path.
     package static let fileVariable = "CREDMGR_TOKEN_FILE"
-    /// Makes what there is without options.
+    /// Makes the values that apply without options.
     package init() {}
 
-    /// Whether a newline ends the token in the file: programs with a variable of their own for it take one for a part of
-    /// the token.
+    /// Whether a newline ends the token in the file: programs with a variable of their own for it take one for a
+    /// part of the token.
     package var endsLine: Bool { furtherFileVariable == nil }
 
-    /// Returns the variables that the program gets besides its caller's. A name that is given to both means the
-    /// file.
+    /// Returns the variables that the program gets in addition to its caller's. A name that is given to both means
+    /// the file.
     ///
     /// - Parameters:
     ///   - token: the token, without a newline.
-    ///   - path: the file's; `nil` where there is no file.
+    ///   - path: the file's; `nil` if there is no file.
     package func variables(token: String, file path: String?) -> [String: String] {
         var variables = [variable: token]
         guard let path else { return variables }

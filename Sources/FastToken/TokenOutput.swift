@@ -1,9 +1,9 @@
 package import CredentialCore
 import StrictJSON
 
-/// A valid token and what `token` tells of it.
+/// A valid token and the metadata that `token` prints.
 package struct TokenOutput: Sendable {
-    /// The token: the access token, or the id token where it serves as one.
+    /// The token: the access token, or the ID token if it serves as one.
     package var accessToken: Secret
     /// Its type (RFC 6749 §7.1).
     package var tokenType: String
@@ -11,19 +11,19 @@ package struct TokenOutput: Sendable {
     package var expiresAt: Timestamp
     /// Whether ``expiresAt`` is a guess, because the provider named no end.
     package var isEndGuessed = false
-    /// The scopes granted with it; empty where they are not known.
+    /// The scopes granted with it; empty if they are not known.
     package var scope: [String]
-    /// The policy it was issued under, where the provider has policies.
+    /// The policy it was issued under, if the provider has policies.
     package var policy: String?
     /// The account's id.
     package var accountID: String
     /// The account type it was asked for under.
     package var accountType: String
-    /// The name the account signs in with, where it is known.
+    /// The name the account signs in with, if it is known.
     package var username: String?
     /// Whether it was refreshed just now.
     package var refreshed: Bool
-    /// The id token, where it was asked for: every format but `json` shows it in place of the access token.
+    /// The ID token, if it was requested: every format but `json` shows it in place of the access token.
     package var idToken: (token: Secret, expiresAt: Timestamp)?
 
     /// Makes a presentation.
@@ -117,7 +117,7 @@ package struct TokenOutput: Sendable {
         return Base64URL.encodeOrdinary(Array("user=\(username)\u{1}auth=Bearer \(token)\u{1}\u{1}".utf8))
     }
 
-    /// The token to hand over: the id token where that was asked for.
+    /// The token to hand over: the ID token if it was requested.
     private var bearer: Secret { idToken?.token ?? accessToken }
     /// When the token to hand over ends.
     package var bearerExpiresAt: Timestamp { idToken?.expiresAt ?? expiresAt }
@@ -136,7 +136,7 @@ package struct TokenOutput: Sendable {
         return token
     }
 
-    /// The authentication scheme: a token of RFC 9110 §5.6.2; `bearer` in whatever case is `Bearer`.
+    /// The authentication scheme: a token of RFC 9110 §5.6.2; `bearer` in any case is `Bearer`.
     private func scheme() throws(CredentialError) -> String {
         let isToken = tokenType.utf8.allSatisfy {
             (0x21...0x7E).contains($0) && !"\"(),/:;<=>?@[\\]{}".utf8.contains($0)
@@ -153,7 +153,7 @@ package struct TokenOutput: Sendable {
 package enum TokenFormat: String, Sendable, CaseIterable {
     /// The token alone.
     case token
-    /// A JSON object with what is known of it.
+    /// A JSON object with the known metadata of the token.
     case json
     /// A header field: `Authorization: Bearer …`.
     case header

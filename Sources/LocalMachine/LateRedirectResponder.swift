@@ -4,11 +4,11 @@ import Platform
 import StrictJSON
 import Synchronization
 
-/// A process that answers at a redirect URI after the program that listened there has ended. Without it a browser that reloads the
-/// page, or brings a late response, shows an error.
+/// A process that answers at a redirect URI after the program that listened there has ended. Without it a browser
+/// that reloads the page, or brings a late response, shows an error.
 ///
-/// The process reads the outcome from its standard input, and listens once that ends because the caller has ended. It gets the
-/// outcome as text, and no token.
+/// The process reads the outcome from its standard input, and listens once that ends because the caller has ended.
+/// It gets the outcome as text, and no token.
 package final class LateRedirectResponder: Sendable {
     /// The word by which this program is called for it; redirect URI and peers follow.
     package static let command = "__redirect-aftermath"
@@ -23,7 +23,7 @@ package final class LateRedirectResponder: Sendable {
     /// Starts the process.
     ///
     /// - Parameters:
-    ///   - redirectURI: where it will answer.
+    ///   - redirectURI: the address at which it will answer.
     ///   - peers: whose programs it answers.
     ///   - program: the path of this program.
     ///   - environment: of which it gets the language.
@@ -43,16 +43,16 @@ package final class LateRedirectResponder: Sendable {
         running.waitAside()
     }
 
-    /// Says what it will show; nothing for a sign-in that goes on.
+    /// Sets the page that it will show; no page for a sign-in that goes on.
     func note(title: LocalizedMessage, text: LocalizedMessage) { send(["title": title.json, "text": text.json]) }
 
-    /// Says that what was noted is over: the sign-in goes on.
+    /// Clears the page that was noted: the sign-in goes on.
     func forget() { send([:]) }
 
     /// Has it begin to answer.
     func begin() { input.withLock { $0 = nil } }
 
-    /// One that has ended has nothing to say to anybody.
+    /// A responder that has ended has no page to show.
     private func send(_ line: JSONValue) {
         input.withLock { input in
             guard let file = input.take() else { return }
@@ -66,7 +66,8 @@ package final class LateRedirectResponder: Sendable {
     /// Waits for the caller's end, and then answers.
     ///
     /// - Parameter words: those of the call.
-    /// - Returns: the exit status: 2 for a call that does not say where to answer, 6 where the port was taken meanwhile.
+    /// - Returns: the exit status: 2 for a call without the address to answer at, 6 if the port was taken
+    ///   meanwhile.
     package static func run(
         _ words: [String], random: any RandomSource, translations: any Translations
     ) -> Int32 {

@@ -30,8 +30,8 @@ package struct LinuxPrograms: ProcessRunner, BrowserLauncher {
         var launch: SpawnConfiguration = try self.launch(words)
         launch.startsSession = true
         launch.callerSettings = caller
-        // Of a program that nobody waits for, the kernel keeps an entry as long as this process lives: in a host of the
-        // library for long, and whoever waits for any child comes upon it.
+        // If a program is not waited for, the kernel keeps an entry as long as this process lives. In a host of the
+        // library that is long, and a caller that waits for any child finds it.
         try launch.start().waitAside()
     }
 
@@ -39,8 +39,8 @@ package struct LinuxPrograms: ProcessRunner, BrowserLauncher {
         _ input: [UInt8], holding lock: any HeldLock, seconds: Int, whenLate: () -> Void
     ) throws(CredentialError) -> [UInt8] {
         var environment = environment
-        // The bus that this process uses: the worker then has no reason to set the variable, which libraries that are
-        // opened on another thread read.
+        // The bus that this process uses: the worker then has no reason to set the variable, which libraries that
+        // are opened on another thread read.
         if let bus = SessionBus.address(environment: environment) { environment["DBUS_SESSION_BUS_ADDRESS"] = bus }
         let launch = SpawnConfiguration(worker, [RefreshWorkerProtocol.command], environment: environment)
         return try DetachedWorker(launch).run(
@@ -111,7 +111,7 @@ package struct LinuxPrograms: ProcessRunner, BrowserLauncher {
         return SpawnConfiguration(path, Array(words.dropFirst()), environment: cleaned)
     }
 
-    /// The environment without what only this program needs: the passphrase is nobody else's business.
+    /// The environment without the variables that only this program needs: no other program may see the passphrase.
     private var cleaned: [String: String] { environment.filter { !$0.key.hasPrefix("CREDMGR_PASSPHRASE") } }
 }
 

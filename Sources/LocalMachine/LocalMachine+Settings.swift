@@ -2,14 +2,14 @@ import AzureB2CAdapter
 package import CredentialCore
 
 extension LocalMachine {
-    /// Reads the settings of the seeds' iOS apps, which are all for Azure AD B2C, as a definition: the type, and a line for
-    /// each key that says what became of it.
+    /// Reads the settings of the seeds' iOS apps, which are all for Azure AD B2C, as a definition: the type, and a
+    /// line for each key that describes its result.
     ///
     /// - Parameters:
-    ///   - bytes: what is in the file.
+    ///   - bytes: the content of the file.
     ///   - name: the type's name in place of the file's own.
-    ///   - fix: mends what is known to be wrong in such files.
-    ///   - exact: adds nothing that the file does not say.
+    ///   - fix: fixes the known mistakes in such files.
+    ///   - exact: adds no setting that is not in the file.
     ///   - place: the file, for messages.
     /// - Throws: ``ErrorCode/configuration``.
     package static func importSettings(

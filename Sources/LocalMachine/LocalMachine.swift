@@ -10,7 +10,7 @@ package import PluginHost
 import SealedCache
 import SharedGroups
 
-/// This machine, put together once for the command and the library. Making it opens nothing.
+/// This machine, put together once for the command and the library. Making it opens no file.
 package struct LocalMachine: Sendable {
     /// The environment variables.
     package let environment: [String: String]
@@ -30,14 +30,14 @@ package struct LocalMachine: Sendable {
     private let worker: String
     private let linked: [any CredentialAdapter]
 
-    /// Reads where things are from the environment.
+    /// Reads the paths from the environment.
     ///
     /// - Parameters:
-    ///   - caller: what this process changed of its caller's settings for itself.
-    ///   - userAgent: what the program calls itself to providers.
+    ///   - caller: the caller's settings that this process changed for itself.
+    ///   - userAgent: the name that the program sends to providers.
     ///   - supervisor: the path of a `credmgr` that confines plugins; without one no plugin is run.
     ///   - worker: the path of the `credmgr` that refreshes in a process of its own.
-    ///   - adapters: those of the program itself, besides the built-in ones.
+    ///   - adapters: those of the program itself, in addition to the built-in ones.
     /// - Throws: ``ErrorCode/configuration`` without a home folder.
     package init(
         environment: [String: String], caller: InheritedSettings? = nil, userAgent: String,
@@ -78,7 +78,7 @@ package struct LocalMachine: Sendable {
         return receivers
     }
 
-    /// The plugins: the user's own, then those of packages. Nothing is looked for before it is asked for.
+    /// The plugins: the user's own, then those of packages. No directory is searched before it is needed.
     package var providers: PluginCatalog {
         PluginCatalog(
             places: PluginSearchPath.standard(dataHome: directories.dataHome), reserved: linked.map(\.name),
@@ -103,7 +103,8 @@ package struct LocalMachine: Sendable {
             userAgent: userAgent, certificateFile: environment["CURL_CA_BUNDLE"] ?? environment["SSL_CERT_FILE"],
             environment: environment,
             defaults: {
-                // A file that cannot be read stops no command that goes without it; each command tells of it by itself.
+                // A file that cannot be read stops no command that does not need it; each command reports it by
+                // itself.
                 (try? Configuration(at: configurationFile, in: files)).map {
                     ConnectionSettings(of: $0, at: configurationFile)
                 }
@@ -153,7 +154,7 @@ private struct LocalBootClock: BootClock {
 extension EtcdCluster {
     /// The cluster that a group is shared through.
     ///
-    /// - Throws: ``ErrorCode/usage`` for an address that is none.
+    /// - Throws: ``ErrorCode/usage`` for an invalid address.
     fileprivate convenience init(
         _ backend: ClusterConfiguration, _ group: KeychainGroup, _ transport: CurlTransport,
         _ waiting: TimeoutBudget,

@@ -7,7 +7,7 @@ struct LoopbackReceivers: RedirectReceivers {
     let random: any RandomSource
     /// The language of the pages.
     let translations: any Translations
-    /// The program that answers when the listener has gone, and its environment; `nil` where nothing shall.
+    /// The program that answers when the listener has gone, and its environment; `nil` if no program shall.
     var aftermath: (program: String, environment: [String: String])?
 
     func listen(
@@ -22,14 +22,15 @@ struct LoopbackReceivers: RedirectReceivers {
             path: redirectURI.path.isEmpty ? "/" : redirectURI.path, ports: [redirectURI.port ?? 0],
             host: host, peers: peers, random: random,
             translations: translations, stranger: stranger)
-        // A port that the type names is needed by the next sign-in: nothing answers there afterwards.
+        // The next sign-in needs a port that the type names: no program answers there afterwards.
         return Receiver(
             listener: listener, hasPath: !redirectURI.path.isEmpty,
             aftermath: redirectURI.port == nil
                 ? aftermath.map { Aftermath($0, at: listener.redirectURI, for: peers) } : nil)
     }
 
-    /// Starts the process that answers after the sign-in, at the first wait: a listener that only finds a free port starts none.
+    /// Starts the process that answers after the sign-in, at the first wait: a listener that only finds a free port
+    /// does not start a process.
     private final class Aftermath: Sendable {
         private let start: @Sendable () -> LateRedirectResponder?
         private let process = Mutex<LateRedirectResponder?>(nil)
@@ -38,7 +39,7 @@ struct LoopbackReceivers: RedirectReceivers {
             _ call: (program: String, environment: [String: String]), at redirectURI: String,
             for peers: AllowedRedirectPeers
         ) {
-            // Without the process a browser shows an error of its own, and nothing else is lost.
+            // Without the process a browser shows an error of its own, and no data is lost.
             start = {
                 URI(redirectURI).flatMap { address in
                     try? LateRedirectResponder(

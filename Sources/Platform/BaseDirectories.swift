@@ -7,7 +7,7 @@ import Glibc
 package struct BaseDirectories: Sendable, Hashable {
     /// The home folder.
     package let home: String
-    /// `$XDG_DATA_HOME`: where our own `credmgr` folder is made.
+    /// `$XDG_DATA_HOME`: the parent of our own `credmgr` directory.
     package let dataHome: String
     /// `$XDG_CONFIG_HOME`.
     package let configHome: String
@@ -69,7 +69,7 @@ package struct BaseDirectories: Sendable, Hashable {
     private static func join(_ folder: String, _ name: String) -> String { folder + "/" + name }
 
     private static func homeFromUserDatabase() -> String? {
-        // The small program is linked statically, where the modules of the user database cannot be loaded.
+        // The small program is linked statically, so it cannot load the modules of the user database.
         #if hasFeature(Embedded)
         return nil
         #else
@@ -80,8 +80,8 @@ package struct BaseDirectories: Sendable, Hashable {
 }
 
 extension BaseDirectories {
-    /// Every folder of this user's that belongs to credmgr, whether it is there or not: data, configuration, caches,
-    /// state, and what is kept in memory.
+    /// Every directory of this user's that belongs to credmgr, even if it does not exist: data, configuration,
+    /// caches, state, and the files in memory.
     ///
     /// - Parameter variable: reads a variable of the environment.
     package func ownFolders(variable: (String) -> String?) -> [String] {

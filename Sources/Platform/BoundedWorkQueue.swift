@@ -1,11 +1,11 @@
 import CredentialCore
 import Synchronization
 
-/// Does many pieces of work side by side, on a bounded number of threads, and takes what came of them in their order.
+/// Does many pieces of work in parallel, on a bounded number of threads, and takes the outcomes in their order.
 ///
-/// Each piece stands in a lane, for what it waits for: a provider. The next one comes from the lane where the fewest are
-/// under way, so that one that does not answer keeps the others from nothing but its own. A piece that has to wait for
-/// somebody else may be put off once: it comes again when all others have been begun.
+/// Each piece is in a lane, which names the provider that it waits for. The next piece comes from the lane with the
+/// fewest pieces under way, so that a provider that does not respond blocks only its own lane. A piece that has to
+/// wait for another process may be put off once: it runs when all others have been begun.
 ///
 /// A ``Caution`` has a lane prove itself with few pieces, and closes one that turns out to be broken.
 @safe package final class BoundedWorkQueue<Item: Sendable, Outcome: Sendable>: Sendable {
@@ -19,7 +19,7 @@ import Synchronization
         case isBroken
     }
 
-    /// How lanes are tried where a broken one does harm.
+    /// How lanes are tried if a broken one does harm.
     package struct Caution: Sendable {
         /// How many pieces of a lane are under way until one outcome says that it works.
         let unproven: Int
@@ -30,7 +30,7 @@ import Synchronization
         ///
         /// - Parameters:
         ///   - unproven: how many pieces of a lane are under way, at most, until one outcome says that it works.
-        ///   - verdict: what an outcome says of its lane.
+        ///   - verdict: the state of the lane by an outcome.
         ///   - leaveOut: the outcome of a piece that is not begun, as its lane is broken.
         package init(
             unproven: Int, verdict: @escaping @Sendable (Outcome) -> Verdict,
@@ -94,9 +94,9 @@ import Synchronization
     ///
     /// - Parameters:
     ///   - limit: how many are under way at once, at most.
-    ///   - lane: what an item waits for.
+    ///   - lane: the lane of an item.
     ///   - caution: how lanes are tried; all are taken to work without it.
-    ///   - work: what is to be done; `nil` puts the item off, where that is allowed.
+    ///   - work: the work for an item; `nil` puts the item off, if that is allowed.
     package static func run(
         _ items: [Item], atMost limit: Int, lane: (Item) -> String, caution: Caution? = nil,
         _ work: @escaping @Sendable (Item, _ mayPutOff: Bool) -> Outcome?, take: (Outcome) -> Void
@@ -115,7 +115,7 @@ import Synchronization
         }
     }
 
-    /// Starts threads up to the limit; where the system gives no more, those that are there do it.
+    /// Starts threads up to the limit; if the system gives no more, the existing ones do the work.
     ///
     /// - Returns: whether there is a thread.
     @discardableResult private func startThreads() -> Bool {
@@ -133,7 +133,7 @@ import Synchronization
         return true
     }
 
-    /// Does one after the other until there is none for this thread.
+    /// Does one piece after the other until there is no piece left for this thread.
     private func turn() {
         while let (index, mayPutOff) = next() {
             let outcome = work(items[index], mayPutOff)
@@ -150,14 +150,14 @@ import Synchronization
             for index in leftOut {
                 if let caution { outcomes[index].put(.success(caution.leaveOut(items[index]))) }
             }
-            // The threads that had nothing to do while the lane was tried have ended.
+            // The threads that were idle while the lane was tried have ended.
             if isProven { startThreads() }
         }
     }
 
-    /// Begins nothing more of a lane.
+    /// Begins no more pieces of a lane.
     ///
-    /// - Returns: what was not begun.
+    /// - Returns: the pieces that were not begun.
     private func close(_ lane: Int, in queue: inout Queue) -> [Int] {
         queue.lanes[lane].isBroken = true
         let leftOut = queue.lanes[lane].waiting + queue.putOff.filter { laneOfItem[$0] == lane }

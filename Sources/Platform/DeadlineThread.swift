@@ -1,7 +1,8 @@
 package import CredentialCore
 import Glibc
 
-/// Runs a call that may never return on a thread of its own, so that its caller can go on at a deadline, or at once.
+/// Runs a call that may never return on a thread of its own, so that its caller can go on at a deadline, or at
+/// once.
 package enum DeadlineThread {
     /// The outcome of a call.
     package enum Outcome<Value: Sendable>: Sendable {
@@ -14,7 +15,7 @@ package enum DeadlineThread {
 
     /// Runs `body` on a new thread, which takes no signals, and waits for it until `deadline`.
     ///
-    /// - Throws: what `body` throws; ``ErrorCode/internalFault`` when the system gives no thread.
+    /// - Throws: the errors of `body`; ``ErrorCode/internalFault`` when the system gives no thread.
     package static func run<Value: Sendable>(
         until deadline: Deadline, _ body: @escaping @Sendable () throws(CredentialError) -> Value
     ) throws(CredentialError) -> Outcome<Value> {
@@ -23,17 +24,17 @@ package enum DeadlineThread {
         return .finished(try result.get())
     }
 
-    /// Runs `body` on a new thread, which takes no signals and which nobody waits for.
+    /// Runs `body` on a new thread, which takes no signals and which no caller waits for.
     ///
     /// - Throws: ``ErrorCode/internalFault`` when the system gives no thread.
     package static func start(_ body: @escaping @Sendable () -> Void) throws(CredentialError) {
         pthread_detach(try joinable(body))
     }
 
-    /// Runs `body` on a new thread, which takes no signals; somebody must join or detach it.
+    /// Runs `body` on a new thread, which takes no signals; the caller must join or detach it.
     static func joinable(_ body: @escaping @Sendable () -> Void) throws(CredentialError) -> pthread_t {
-        // Threads inherit the mask, also those that a library starts on this one: signals stay with the caller. Those
-        // that a library ends the process with are its own.
+        // Threads inherit the mask, also those that a library starts on this one: signals stay with the caller.
+        // Those that a library ends the process with are its own.
         var all = sigset_t()
         var previous = sigset_t()
         unsafe sigfillset(&all)

@@ -5,9 +5,10 @@ import Synchronization
 /// The person's language by the catalogues of gettext, as the C library finds it: `LC_ALL`, `LC_MESSAGES`, `LANG`,
 /// `LANGUAGE`.
 ///
-/// Nothing is opened before the first message. English where the locale is not there, is C or POSIX, or does not write
-/// UTF-8, and where no catalogue is. The process itself stays in the C locale, so that neither numbers nor what the
-/// system says of an error depend on the language: the locale is used by the thread that looks a message up, meanwhile.
+/// No catalogue is opened before the first message. English if the locale is not there, is C or POSIX, or does not
+/// write UTF-8, and if there is no catalogue. The process itself stays in the C locale, so that neither numbers nor
+/// the system's error texts depend on the language. Only the thread that looks a message up uses the locale,
+/// meanwhile.
 package final class Gettext: Translations {
     private static let domain = "credmgr"
 

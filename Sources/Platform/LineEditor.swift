@@ -37,8 +37,8 @@ struct LineEditor {
     private static let space = UInt8(ascii: " ")
 
     /// - Parameters:
-    ///   - keys: `nil` where no terminal sends the bytes.
-    ///   - echoes: whether what is typed is shown; the end of the line always is.
+    ///   - keys: `nil` if no terminal sends the bytes.
+    ///   - echoes: whether the typed text is shown; the end of the line always is.
     init(keys: Keys?, echoes: Bool) {
         self.keys = keys
         self.echoes = echoes && keys != nil
@@ -77,7 +77,7 @@ struct LineEditor {
         Step(outcome: line.isEmpty ? .end : .line, echo: keys == nil ? [] : [Self.newline])
     }
 
-    /// Takes the last letter away, and gives what takes it away on the screen.
+    /// Removes the last letter, and returns the bytes that remove it from the screen.
     private mutating func eraseLetter() -> [UInt8] {
         // The bytes of a letter after its first begin with the bits 10.
         while let byte = line.last, byte & 0xC0 == 0x80 { line.removeLast() }

@@ -28,8 +28,8 @@ package enum ProcessEnvironment {
 
 /// The folder that the program was called in.
 package enum WorkingDirectory {
-    /// Its absolute paths: the kernel's, and the shell's (`PWD`), which may lead through symbolic links, where that still
-    /// is the same folder. `/` when it has gone.
+    /// Its absolute paths: the kernel's, and the shell's (`PWD`), which may lead through symbolic links, if that
+    /// still is the same directory. `/` when it has gone.
     package static func paths(_ environment: [String: String]) -> [String] {
         let path = path
         guard let logical = environment["PWD"], logical != path, logical.hasPrefix("/"),

@@ -1,11 +1,12 @@
 package import CredentialCore
 import Synchronization
 
-/// A line on a terminal that says what is waited for, from the first second on, and is taken away when it has come.
+/// A line on a terminal that names the event that credmgr waits for, from the first second on, and is removed when
+/// it has come.
 ///
 /// A thread of its own repaints it. If the line must not be painted over other text, it is written once and stays.
 package final class ProgressLine: ProgressDisplay {
-    /// How long nothing is said, and how often the line is repainted, in milliseconds.
+    /// How long the line stays empty, and how often it is repainted, in milliseconds.
     private static let silence: Int32 = 1_000, turn: Int32 = 200
     private static let wheel = ["|", "/", "-", "\\"]
 
@@ -27,7 +28,7 @@ package final class ProgressLine: ProgressDisplay {
     ///   - repaints: whether the terminal may be painted over.
     ///   - width: the terminal's columns now.
     ///   - translations: the person's language.
-    ///   - write: writes to the terminal; failures are nobody's business.
+    ///   - write: writes to the terminal; failures are ignored.
     package init(
         repaints: Bool, width: @escaping @Sendable () -> Int, translations: any Translations,
         write: @escaping @Sendable (String) -> Void

@@ -4,9 +4,9 @@ import Glibc
 
 /// An open terminal that gives each byte as it is typed.
 ///
-/// A terminal that edits lines itself passes on 4,095 bytes of one and drops the rest without a word. The signals that
-/// would leave it in this state are held back: one that comes is noticed, the terminal is set right, and only then the
-/// signal acts.
+/// A terminal that edits lines itself passes on 4,095 bytes of one and drops the rest without a word. The signals
+/// that would leave it in this state are held back: one that comes is noticed, the terminal is set right, and only
+/// then the signal acts.
 struct RawTerminal: ~Copyable {
     /// The signals that would leave the terminal without echo.
     private static let watched = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP]
@@ -20,7 +20,7 @@ struct RawTerminal: ~Copyable {
     enum Event {
         /// A byte was typed.
         case byte(UInt8)
-        /// There will be none any more; the number of the error, or 0 at the end of the file.
+        /// There will be no more bytes; the number of the error, or 0 at the end of the file.
         case end(errno: Int32)
         /// A watched signal waits to act.
         case signal(Int32)
@@ -31,8 +31,8 @@ struct RawTerminal: ~Copyable {
     /// Does something while the terminal is raw.
     ///
     /// - Parameters:
-    ///   - dropsEarlier: whether what was typed before is dropped: it may have been cut.
-    ///   - body: is given what tells of signals, and the keys that edit; `nil` where it is no terminal.
+    ///   - dropsEarlier: whether text that was typed before is dropped: it may have been cut.
+    ///   - body: is given the source of signals, and the keys that edit; `nil` if it is no terminal.
     func whileRaw<Result>(
         dropsEarlier: Bool,
         _ body: (borrowing FileDescriptor, LineEditor.Keys?) throws(CredentialError) -> Result
@@ -42,7 +42,7 @@ struct RawTerminal: ~Copyable {
         unsafe sigemptyset(&held)
         for number in Self.watched { unsafe sigaddset(&held, number) }
         unsafe pthread_sigmask(SIG_BLOCK, &held, &before)
-        // Last of all: what is pending is delivered here.
+        // Last of all: pending signals are delivered here.
         defer { unsafe pthread_sigmask(SIG_SETMASK, &before, nil) }
         let number = unsafe linux_signalfd(&held)
         if number < 0 { throw .system("cannot watch", "signals", number: errno) }
@@ -59,7 +59,7 @@ struct RawTerminal: ~Copyable {
         return try body(signals, isTerminal ? LineEditor.Keys(original) : nil)
     }
 
-    /// Does something while what is typed is not shown; it stays for whoever reads the terminal next.
+    /// Does an action while typed text is not shown; the text stays for the next reader of the terminal.
     func whileUnseen(_ body: () throws(CredentialError) -> Void) throws(CredentialError) {
         var held = sigset_t()
         var before = sigset_t()
@@ -77,7 +77,7 @@ struct RawTerminal: ~Copyable {
         try body()
     }
 
-    /// Waits for what comes next.
+    /// Waits for the next event.
     ///
     /// - Parameters:
     ///   - milliseconds: how long; -1 without end.
@@ -102,7 +102,7 @@ struct RawTerminal: ~Copyable {
 
     /// Shows bytes.
     ///
-    /// - Returns: the number of the error; 0 where there was none.
+    /// - Returns: the number of the error; 0 if there was no error.
     @discardableResult func show(_ bytes: [UInt8]) -> Int32 { bytes.isEmpty ? 0 : terminal.writeAll(bytes) }
 
     /// - Throws: ``ErrorCode/inputOutput`` for a line that is too long.

@@ -30,7 +30,7 @@ package struct SocketAddress: Sendable {
         self.text = result == 0 ? String(decoding: text.prefix { $0 != 0 }.map(UInt8.init), as: UTF8.self) : "?"
     }
 
-    /// The addresses that a host resolves to; none if it does not.
+    /// The addresses that a host resolves to; empty if it does not resolve.
     package static func all(of host: String) -> [SocketAddress] {
         var list: UnsafeMutablePointer<addrinfo>?
         guard unsafe getaddrinfo(host, nil, nil, &list) == 0 else { return [] }

@@ -3,7 +3,7 @@ import Glibc
 
 /// Standard output and standard error.
 package enum StandardStream: Int32, Sendable {
-    /// The result, and nothing else.
+    /// The result only.
     case output = 1
     /// All the rest.
     case error = 2
@@ -17,7 +17,7 @@ package enum StandardStream: Int32, Sendable {
     /// - Throws: as ``write(_:)-([UInt8])``.
     package func write(_ text: String) throws(CredentialError) { try write(Array(text.utf8)) }
 
-    /// Writes all bytes, waiting where the reader is slow.
+    /// Writes all bytes; waits if the reader is slow.
     ///
     /// SIGPIPE must be ignored (``ProcessHardening/harden()``).
     ///

@@ -5,10 +5,10 @@ extension CredentialError {
     /// An error for a system call that failed: "cannot write /home/u/x: No space left on device".
     ///
     /// - Parameters:
-    ///   - action: what could not be done: "cannot write".
+    ///   - action: the action that failed: "cannot write".
     ///   - path: the file or program.
     ///   - number: the value of `errno`.
-    ///   - hint: what helps; without one, that a file system is full can be seen by it.
+    ///   - hint: the remedy; without one, the error for a full file system names the command that shows it.
     package static func system(
         _ action: LocalizedMessage, _ path: String, number: Int32, hint: LocalizedMessage? = nil
     ) -> CredentialError {
@@ -17,7 +17,7 @@ extension CredentialError {
             .inputOutput, "\(action) \(shownPath(path)): \(reason)", hint: hint ?? room(for: path, number))
     }
 
-    /// The command that shows how much room there is for a file, where there is too little of it or of inodes.
+    /// The command that shows how much room there is for a file, if it has too little space or too few inodes.
     private static func room(for path: String, _ number: Int32) -> LocalizedMessage? {
         // A target without a folder, such as standard output, may be on any file system.
         guard number == ENOSPC, let end = path.lastIndex(of: "/") else { return nil }
@@ -25,8 +25,8 @@ extension CredentialError {
         return "df -h \(folder); df -i \(folder)"
     }
 
-    /// An error for something of our own that cannot be made: where nobody may write there, as in a home that is mounted
-    /// read-only, the hint is how to have it elsewhere.
+    /// An error for a file of our own that cannot be made. If the directory is not writable, as in a read-only
+    /// home, the hint says how to use a different one.
     ///
     /// - Parameters: as of ``system(_:_:number:hint:)``.
     static func unmade(_ action: LocalizedMessage, _ path: String, number: Int32) -> CredentialError {
@@ -37,6 +37,6 @@ extension CredentialError {
                 ? "set XDG_CONFIG_HOME, XDG_DATA_HOME and XDG_STATE_HOME to writable directories" : nil)
     }
 
-    /// A path as it may stand in a message.
+    /// A path in a form that a message may show.
     static func shownPath(_ path: String) -> String { UntrustedText.shown(path, limit: 4096) }
 }

@@ -33,7 +33,7 @@ package enum SystemTime {
 
 /// The host name of this machine.
 package enum SystemName {
-    /// Its host name; empty where it has none.
+    /// Its host name; empty if it has no name.
     package static var host: String {
         var name = [CChar](repeating: 0, count: 256)
         guard unsafe gethostname(&name, name.count - 1) == 0 else { return "" }
@@ -41,7 +41,7 @@ package enum SystemName {
     }
 }
 
-/// Time that passes, whatever happens to the clock on the wall.
+/// Elapsed time, independent of changes to the wall clock.
 package struct Stopwatch: Sendable {
     private let start: Int64
 

@@ -10,22 +10,22 @@ package enum Terminal {
     /// Whether a descriptor is a terminal.
     package static func isTerminal(_ descriptor: Int32) -> Bool { isatty(descriptor) == 1 }
 
-    /// The width of the terminal at a descriptor in columns, where it is one and tells.
+    /// The width of the terminal at a descriptor in columns, if it is a terminal and reports a width.
     package static func width(_ descriptor: Int32 = STDOUT_FILENO) -> Int? {
         var size = winsize()
         guard unsafe ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
         return Int(size.ws_col)
     }
 
-    /// Asks for a line on the terminal of the session, whatever standard input is.
+    /// Asks for a line on the terminal of the session, independent of standard input.
     ///
-    /// The line may be longer than the 4,095 bytes that a terminal passes on by itself: what a browser is redirected
-    /// to may be. While a secret is typed it is not echoed; the signals that end or stop the program restore the
-    /// terminal before they act.
+    /// The line may be longer than the 4,095 bytes that a terminal passes on by itself, as a redirect URL may be.
+    /// While a secret is typed it is not echoed; the signals that end or stop the program restore the terminal
+    /// before they act.
     ///
     /// - Parameters:
     ///   - prompt: shown before the cursor, as it is.
-    ///   - isSecret: whether what is typed stays hidden.
+    ///   - isSecret: whether the typed text stays hidden.
     /// - Throws: ``ErrorCode/inputOutput`` without a terminal, and for a line of more than 131,072 bytes;
     ///   ``ErrorCode/cancelled`` at its end of file; ``ErrorCode/interrupted`` when a signal came that the program
     ///   handles.
@@ -37,17 +37,17 @@ package enum Terminal {
         return try TerminalPrompt(FileDescriptor(owning: number), prompt: prompt, isSecret: isSecret).ask()
     }
 
-    /// Does short work between two questions: what is typed early is not shown. The signals that end or stop the program
-    /// wait for its end.
+    /// Does short work between two questions: text that is typed early is not shown. The signals that end or stop
+    /// the program wait for its end.
     package static func unseen(_ work: () throws(CredentialError) -> Void) throws(CredentialError) {
         let number = unsafe open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY)
         if number < 0 { return try work() }
         try RawTerminal(FileDescriptor(owning: number)).whileUnseen(work)
     }
 
-    /// Reads one line of standard input; what follows it stays there.
+    /// Reads one line of standard input; the text after it stays there.
     ///
-    /// - Returns: the line without its end, or `nil` when there is none.
+    /// - Returns: the line without its end, or `nil` at the end of the input.
     /// - Parameter limit: the most bytes that the line may have.
     /// - Throws: ``ErrorCode/inputOutput``, also for a longer line or one that is not UTF-8.
     package static func readLine(limit: Int = longestLine) throws(CredentialError) -> Secret? {

@@ -3,8 +3,8 @@ import Glibc
 
 /// Reads lines of the terminal, unseen, while a call on another thread goes on.
 ///
-/// A line may be longer than the 4,095 bytes that a terminal passes on by itself, and nothing of it is left for the shell.
-/// The signals that end or stop the program set the terminal right before they act.
+/// A line may be longer than the 4,095 bytes that a terminal passes on by itself, and no part of it is left for the
+/// shell. The signals that end or stop the program set the terminal right before they act.
 package struct TerminalLineReader: ~Copyable {
     private let terminal: RawTerminal
     private let call: any Awaitable
@@ -15,12 +15,12 @@ package struct TerminalLineReader: ~Copyable {
     /// How often it is looked whether the call has ended, in milliseconds.
     private static let step: Int32 = 100
 
-    /// Takes the terminal of the session; `nil` where there is none.
+    /// Takes the terminal of the session; `nil` if there is no terminal.
     ///
     /// - Parameters:
-    ///   - call: what is waited for beside the terminal.
-    ///   - status: a line to show after so many seconds; shown anew when it changes, taken away in the end.
-    ///   - accepts: whether a line is what is waited for; others are passed over.
+    ///   - call: the call that is waited for beside the terminal.
+    ///   - status: a line to show after so many seconds; shown again when it changes, removed at the end.
+    ///   - accepts: whether a line is the expected one; others are passed over.
     ///   - asides: lines to show above the status; each is given once.
     package init?<Value, Failure>(
         until call: ThreadTask<Value, Failure>, status: @escaping (Int64) -> String?,

@@ -2,8 +2,8 @@ package import CredentialCore
 import Glibc
 import Synchronization
 
-/// A call on a thread of its own, which takes no signals. It is under way from the moment this is made, while its maker
-/// does something else. Nobody has to wait for it: without this, the thread ends by itself.
+/// A call on a thread of its own, which takes no signals. It is under way from the moment this is made, while its
+/// maker does something else. A caller need not wait for it: without this, the thread ends by itself.
 @safe package final class ThreadTask<Value: Sendable, Failure: Error>: Sendable {
     private let handover: OneShot<Value, Failure>
     private let thread: Mutex<JoinableThread>
@@ -24,12 +24,12 @@ import Synchronization
         thread = Mutex(JoinableThread(started))
     }
 
-    /// Waits for what came of the call; `nil` when it takes longer than `deadline`. It may be asked again.
+    /// Waits for the result of the call; `nil` when it takes longer than `deadline`. It may be asked again.
     package func result(until deadline: Deadline) -> Result<Value, Failure>? {
         handover.take(until: deadline)
     }
 
-    /// Waits for the thread's end: it then holds nothing any more that it was given.
+    /// Waits for the thread's end: from then on it holds no object that it was given.
     ///
     /// - Returns: whether it has ended; false when the call takes longer than `deadline`.
     package func end(until deadline: Deadline) -> Bool {
@@ -39,7 +39,7 @@ import Synchronization
     }
 }
 
-/// A thread whose end somebody may wait for; detached when nobody has.
+/// A thread whose end a caller may wait for; detached if no caller has waited.
 private struct JoinableThread: ~Copyable {
     private var thread: pthread_t?
 
@@ -57,12 +57,12 @@ private struct JoinableThread: ~Copyable {
 
 /// One result on its way from a thread to those that wait for it.
 @safe package final class OneShot<Value: Sendable, Failure: Error>: @unchecked Sendable {
-    // Guarded by `mutex`; the C objects stay where they are, as both sides hold a reference to this object.
+    // Guarded by `mutex`; the C objects stay at their addresses, as both sides hold a reference to this object.
     private var result: Result<Value, Failure>?
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private let arrived: UnsafeMutablePointer<pthread_cond_t>
 
-    /// Makes one that nothing has come to yet.
+    /// Makes one without a result.
     package init() {
         unsafe mutex = .allocate(capacity: 1)
         unsafe arrived = .allocate(capacity: 1)

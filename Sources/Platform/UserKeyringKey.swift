@@ -1,9 +1,11 @@
 import CLinux
 import Glibc
 
-/// One key in the kernel's user keyring (`@u`, keyrings(7)), which all sessions of the user share and no file shows.
+/// One key in the kernel's user keyring (`@u`, keyrings(7)), which all sessions of the user share and no file
+/// shows.
 ///
-/// It can be read by possession only (0x3f000000): a process that was not given the keyring cannot read it by its number.
+/// It can be read by possession only (0x3f000000): a process that was not given the keyring cannot read it by its
+/// number.
 package struct UserKeyringKey: Sendable {
     /// The number, which no other key of this machine has.
     package let number: Int32
@@ -12,7 +14,7 @@ package struct UserKeyringKey: Sendable {
 
     /// Why there is no key.
     package enum Failure: Error, Hashable {
-        /// There is none of that name.
+        /// No key has that name.
         case missing
         /// The kernel, or a filter of system calls, refuses keys; the number of the error.
         case refused(Int32)
@@ -29,16 +31,17 @@ package struct UserKeyringKey: Sendable {
         if number < 0 { throw failure(errno) }
         if let bytes = read(number) { return UserKeyringKey(number: number, bytes: bytes) }
         guard errno == EACCES else { throw failure(errno) }
-        // In a session that was not given the user's keyring, as a service's: possession then comes from the keyring of
-        // this process. It lives as long as the process and counts against the quota, so it is made in this case only.
+        // In a session that was not given the user's keyring, as a service's: possession then comes from the
+        // keyring of this process. It lives as long as the process and counts against the quota, so it is made in
+        // this case only.
         guard linux_link_key(linux_user_keyring, linux_process_keyring) == 0, let bytes = read(number) else {
             throw failure(errno)
         }
         return UserKeyringKey(number: number, bytes: bytes)
     }
 
-    /// Makes a key called `name`, unless somebody else does so at the same moment: then that one is given. None that is
-    /// there is ever overwritten.
+    /// Makes a key called `name`, unless another process does so at the same moment: then this returns the other
+    /// one. It never overwrites an existing key.
     package static func make(_ name: String, _ bytes: [UInt8]) throws(Failure) -> UserKeyringKey {
         // It is finished in the keyring of this process before the user's keyring shows it.
         let number = unsafe bytes.withUnsafeBytes {
@@ -66,7 +69,7 @@ package struct UserKeyringKey: Sendable {
     /// Takes the key out of the user's keyring.
     package func drop() { _ = linux_unlink_key(number, linux_user_keyring) }
 
-    /// Whether the machine has no key of this number any more, in whatever keyring.
+    /// Whether the machine has no key of this number any more, in any keyring.
     package static func isGone(_ number: Int32) -> Bool {
         // One that may not be looked at is there.
         if linux_describe_key(number, nil, 0) >= 0 { return false }
@@ -77,7 +80,7 @@ package struct UserKeyringKey: Sendable {
         var size = 0
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: largest) { buffer, initialized in
             size = unsafe linux_read_key(number, buffer.baseAddress, largest)
-            // Nothing is copied when the buffer is too small.
+            // The kernel copies no bytes when the buffer is too small.
             initialized = size > 0 && size <= largest ? size : 0
         }
         return size < 0 ? nil : bytes

@@ -3,14 +3,14 @@ import OAuth
 
 /// Validates the id tokens that plugins bring, as those of built-in adapters are (OpenID Connect Core §3.1.3.7).
 ///
-/// The account type must name the issuer; without one nothing could be checked, and the token is dropped.
+/// The account type must name the issuer; without it the token could not be checked, and is dropped.
 struct IDTokenCheck: Sendable {
     private let source = MetadataFetcher()
 
-    /// The claims of the id token; `nil` where there is none that can be checked.
+    /// The claims of the ID token; `nil` if there is no ID token that can be checked.
     ///
     /// - Parameter subject: the subject it must have, at a refresh.
-    /// - Throws: ``ErrorCode/validationFailed`` for a token that does not hold; ``ErrorCode/temporary`` when the
+    /// - Throws: ``ErrorCode/validationFailed`` for a token that fails validation; ``ErrorCode/temporary`` when the
     ///   provider's keys cannot be had now.
     func validated(
         _ issued: IssuedTokensReader, of type: AccountType, subject: String?, in context: AdapterContext
@@ -48,8 +48,8 @@ struct IDTokenCheck: Sendable {
         }
     }
 
-    /// As ``validated(_:of:subject:in:)``, but where the keys cannot be had just now the new token is dropped and the
-    /// old one stays: the reply may hold the only copy of a rotated refresh token.
+    /// As ``validated(_:of:subject:in:)``, but if the keys cannot be had now, the new token is dropped and the old
+    /// one stays. The reply may hold the only copy of a rotated refresh token.
     func validatedForRefresh(
         _ issued: IssuedTokensReader, _ request: RefreshRequest, in context: AdapterContext
     ) throws(CredentialError) -> IDTokenClaims? {

@@ -154,7 +154,7 @@ package struct PluginAdapter: CredentialAdapter {
 
     private func request(_ operation: ProviderOperation, in context: AdapterContext) -> PluginRequest {
         var request = PluginRequest(operation, version: provider.protocolVersion)
-        // A member that no version has, so that no plugin comes to depend on there being none.
+        // A member that no version has, so that no plugin comes to depend on its absence.
         request["x_" + context.random.accountID()] = "ignore me"
         return request
     }
@@ -179,7 +179,8 @@ package struct PluginAdapter: CredentialAdapter {
         return .done(try issued.signIn(request, scope: scope, claims: claims, now: context.clock.now))
     }
 
-    /// Whether the plugin may send a person to an address: one of its manifest's, or of a server that the type names.
+    /// Whether the plugin may send a person to an address: one of its manifest's, or of a server that the type
+    /// names.
     private func mayOpen(_ address: URI, for type: AccountType) -> Bool {
         if provider.manifest.needs.pages.contains(where: { $0.includes(address) }) { return true }
         let servers = type.endpoints.map(\.value) + [type.issuer].compactMap(\.self)

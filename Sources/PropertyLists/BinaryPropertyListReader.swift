@@ -103,7 +103,8 @@ struct BinaryPropertyListReader {
 
     // MARK: Texts and collections
 
-    /// The count of an object, which stands in its marker or in an integer after it, and where its content begins.
+    /// The count of an object, which is in its marker or in an integer after it, and the position at which its
+    /// content begins.
     private func header(at place: Int) throws(PropertyListFault) -> (count: Int, content: Int) {
         let short = Int(bytes[place] & 0x0F)
         if short < 0x0F { return (short, place + 1) }

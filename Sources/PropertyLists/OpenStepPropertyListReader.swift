@@ -8,12 +8,12 @@ struct OpenStepPropertyListReader {
     private var place = 0
     private var line = 1
     private var nodes = 0
-    /// The places where a value was never filled in: `<…>` that is no data, or stands in a string.
+    /// The places at which a value was never filled in: `<…>` that is no data, or is inside a string.
     private(set) var placeholders: [PropertyList.Placeholder] = []
 
     init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    /// Whether the file is one: a dictionary whose first key is followed by `=`, where JSON has a colon.
+    /// Whether the file is one: a dictionary whose first key is followed by `=`, while JSON has a colon.
     static func isOne(_ bytes: [UInt8]) -> Bool {
         var reader = OpenStepPropertyListReader(bytes)
         do throws(PropertyListFault) {
@@ -86,7 +86,7 @@ struct OpenStepPropertyListReader {
         }
     }
 
-    /// `<0fa5 …>`; whatever else stands in angle brackets was to be filled in.
+    /// `<0fa5 …>`; any other text in angle brackets was to be filled in.
     private mutating func data(_ key: String?) throws(PropertyListFault) -> PropertyListValue {
         let line = line
         place += 1

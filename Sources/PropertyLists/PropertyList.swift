@@ -3,7 +3,7 @@ internal import StrictJSON
 
 /// Reads property lists: XML, binary (`bplist00`), JSON and old OpenStep ones, strictly and within limits.
 ///
-/// No DTD is fetched, no entity is defined and nothing is executed: it is safe for foreign files.
+/// It fetches no DTD, defines no entity and executes no code: it is safe for foreign files.
 package enum PropertyList {
     /// The size of a file in bytes, at most.
     static let maximumBytes = 1 << 20
@@ -14,9 +14,9 @@ package enum PropertyList {
 
     /// Reads a property list.
     ///
-    /// A `<placeholder>` left in a string makes an XML file ill-formed; that is told apart from other faults, and
-    /// every one of them is named. It counts as one too where it is escaped, or the form is another: no setting
-    /// has use for such a string.
+    /// A `<placeholder>` left in a string makes an XML file ill-formed; it is distinguished from other faults, and
+    /// every one of them is named. It counts as one too if it is escaped, or the form is another: no setting has
+    /// use for such a string.
     ///
     /// - Parameter place: the file, for messages.
     /// - Throws: ``ErrorCode/configuration``.
@@ -58,7 +58,7 @@ package enum PropertyList {
 
     // MARK: Placeholders
 
-    /// A place where a value was never filled in.
+    /// A place at which a value was never filled in.
     struct Placeholder: Equatable {
         let key: String?
         let line: Int?

@@ -2,7 +2,8 @@ import CredentialCore
 
 /// Takes an XML document apart into tags and text: the part of XML 1.0 that property lists use.
 ///
-/// Comments, processing instructions and a DOCTYPE without an internal subset are skipped where XML allows them.
+/// Comments, processing instructions and a DOCTYPE without an internal subset are skipped at all places at which
+/// XML allows them.
 struct XMLScanner {
     private let text: [UInt8]
     private(set) var position = 0
@@ -40,7 +41,7 @@ struct XMLScanner {
         return counted.line
     }
 
-    /// Whether `word` stands at the position.
+    /// Whether `word` is at the position.
     func isNext(_ word: String) -> Bool { text[position...].starts(with: word.utf8) }
 
     /// Goes over `word` if it is next.
@@ -50,7 +51,7 @@ struct XMLScanner {
         return true
     }
 
-    /// The error for what stands at the position.
+    /// The error for the text at the position.
     mutating func fault(_ reason: LocalizedMessage) -> PropertyListFault { PropertyListFault(reason, line: line()) }
 
     // MARK: Between elements
@@ -68,7 +69,7 @@ struct XMLScanner {
         }
     }
 
-    /// Goes over white space, comments and processing instructions; over a DOCTYPE too where one may stand.
+    /// Goes over white space, comments and processing instructions; over a DOCTYPE too if one is allowed.
     mutating func skipMisc(allowingDoctype: Bool = false) throws(PropertyListFault) {
         while let byte = peek {
             if XMLText.isSpace(byte) {

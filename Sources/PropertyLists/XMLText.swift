@@ -3,7 +3,7 @@ internal import StrictJSON
 
 /// The characters of an XML document (XML 1.0 §2.2, §4.1, §4.3.3).
 enum XMLText {
-    /// The document as UTF-8 without byte order mark: UTF-8 as it is, UTF-16 when a mark says so.
+    /// The document as UTF-8 without byte order mark: UTF-8 as it is, UTF-16 when it has such a mark.
     ///
     /// - Throws: for bytes that are neither, and for characters that XML does not allow.
     static func utf8(_ bytes: [UInt8]) throws(PropertyListFault) -> [UInt8] {
@@ -40,8 +40,7 @@ enum XMLText {
         return Array(text.utf8)
     }
 
-    /// The character that a reference (`&…;`, without its marks) stands for; `nil` for a reference that is not
-    /// predefined.
+    /// The character for a reference (`&…;`, without its marks); `nil` for a reference that is not predefined.
     static func character(of reference: String) -> Unicode.Scalar? {
         switch reference {
         case "amp": return "&"

@@ -29,8 +29,8 @@ package struct BrokerHello: Sendable, Hashable {
         self.init(clouds: words("clouds"), speak: words("speak"), namespace: members["netns"]?.string)
     }
 
-    /// Whether a relay lets only programs of its own user in: those of other users share its loopback interface, if it runs in
-    /// the namespace of the broker. A namespace without a name counts as the same.
+    /// Whether a relay lets only programs of its own user in: those of other users share its loopback interface, if
+    /// it runs in the namespace of the broker. A namespace without a name counts as the same.
     package func sharesLoopback(with own: String?) -> Bool {
         guard let own, let namespace else { return true }
         return own == namespace

@@ -31,8 +31,8 @@ package struct Relay {
     ///
     /// - Parameter caller: the settings that the command gets back.
     /// - Returns: how the command ended.
-    /// - Throws: before the command is started: ``ErrorCode/usage`` for a command that does not exist; the broker's errors;
-    ///   ``ErrorCode/inputOutput``.
+    /// - Throws: before the command is started: ``ErrorCode/usage`` for a command that does not exist; the broker's
+    ///   errors; ``ErrorCode/inputOutput``.
     package func run(caller: InheritedSettings?) throws(CredentialError) -> TerminationStatus {
         guard let path = ExecutablePath.find(arguments.command[0], environment: environment) else {
             throw CredentialError(

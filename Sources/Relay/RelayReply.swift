@@ -51,8 +51,8 @@ package struct TokenFileRequest {
 
     /// Reads a reply.
     ///
-    /// The broker decides when a token is replaced. The relay asks after three quarters of the rest of its life, and so more
-    /// often towards its end.
+    /// The broker decides when a token is replaced. The relay asks after three quarters of the rest of its life,
+    /// and so more often towards its end.
     ///
     /// - Throws: as ``RelayReply/members(_:)``.
     package func answer(_ line: [UInt8], now: Timestamp) throws(CredentialError) -> Answer {

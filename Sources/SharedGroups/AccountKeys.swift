@@ -15,11 +15,12 @@ package struct AccountKeys: Sendable, Hashable {
 
     /// The sealed token set.
     package var set: String { "\(group)a/\(id)/set" }
-    /// That somebody is about to use the refresh token, or was; it has no lease.
+    /// That a process is about to use the refresh token, or was; it has no lease.
     package var intent: String { "\(group)a/\(id)/intent" }
     /// That the host of the intent is alive; it has a lease.
     package var live: String { "\(group)a/\(id)/live" }
-    /// The late answers of hosts whose intents were taken over, and whose may still come; absent where nobody was.
+    /// The late answers of hosts whose intents were taken over, and whose may still come; absent if there are no
+    /// such hosts.
     package var aside: String { "\(group)a/\(id)/aside" }
     /// The number of the group's data key.
     package var epoch: String { "\(group)epoch" }
@@ -31,7 +32,7 @@ package struct AccountKeys: Sendable, Hashable {
 
 /// The records of one account, with those of its group that a change hangs on, all of one moment.
 struct AccountSnapshot {
-    /// The sealed token set; `nil` where the account is gone.
+    /// The sealed token set; `nil` if the account is gone.
     var set: ClusterRecord?
     var intent: ClusterRecord?
     var live: ClusterRecord?
@@ -50,7 +51,7 @@ struct AccountSnapshot {
     }
 }
 
-/// As one process of a host hands it to another: what stands in the cluster, sealed as it is there.
+/// As one process of a host hands it to another: the records of the cluster, sealed as they are there.
 extension AccountSnapshot {
     private static var members: [(name: String, part: WritableKeyPath<AccountSnapshot, ClusterRecord?>)] {
         [
@@ -71,7 +72,7 @@ extension AccountSnapshot {
         return object
     }
 
-    /// Reads what ``json`` has written; `nil` where it is none.
+    /// Reads the output of ``json``; `nil` for any other object.
     init?(json: JSONObject, _ keys: AccountKeys, host: String) {
         self.init([nil, nil, nil, nil], epoch: nil, host: nil)
         let names = Self.keys(keys) + [keys.epoch, keys.host(host)]

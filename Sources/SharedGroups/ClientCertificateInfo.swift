@@ -1,17 +1,18 @@
 package import CredentialCore
 
-/// From when to when the certificate counts that this host shows to a cluster, and as whom it shows it. An authority's word is the
-/// cluster's to judge; that it has ended nobody there says in words, as the connection just breaks.
+/// The period in which the certificate is valid that this host shows to a cluster, and the user that it names. The
+/// cluster judges the authority. No message there reports that the authority has ended, as the connection just
+/// breaks.
 package struct ClientCertificateInfo: Sendable, Hashable {
     /// The file.
     package let file: String
     /// From when it counts, and until when.
     package let from: Timestamp
     package let to: Timestamp
-    /// The user that the cluster takes its holder for; `nil` if there is none that can be read.
+    /// The user that the cluster takes its holder for; `nil` if the name cannot be read.
     package let commonName: String?
 
-    /// How long before its end that is told, in seconds: 14 days.
+    /// How long before its end the warning begins, in seconds: 14 days.
     private static let warningSeconds: Int64 = 14 * 86_400
 
     package init(file: String, from: Timestamp, to: Timestamp, commonName: String? = nil) {
@@ -21,7 +22,7 @@ package struct ClientCertificateInfo: Sendable, Hashable {
         self.to = to
     }
 
-    /// Reads the first certificate of a PEM file (RFC 7468); `nil` where there is none.
+    /// Reads the first certificate of a PEM file (RFC 7468); `nil` if the file has no certificate.
     package init?(file: String, pem: [UInt8]) {
         let lines = String(decoding: pem, as: UTF8.self).split(whereSeparator: \.isNewline)
         guard let begin = lines.firstIndex(of: "-----BEGIN CERTIFICATE-----"),
@@ -32,7 +33,8 @@ package struct ClientCertificateInfo: Sendable, Hashable {
             let bytes = Base64URL.decode(
                 String(text).replacing("+", with: "-").replacing("/", with: "_"))
         else { return nil }
-        // Certificate, TBSCertificate (RFC 5280, 4.1): version, serial number, algorithm, issuer, validity, subject.
+        // Certificate, TBSCertificate (RFC 5280, 4.1): version, serial number, algorithm, issuer, validity,
+        // subject.
         var reader = DERReader(bytes[...])
         guard var certificate = reader.enter(DERReader.sequence), var body = certificate.enter(DERReader.sequence)
         else { return nil }
@@ -104,7 +106,7 @@ private struct DERReader {
         return DERReader(value.content)
     }
 
-    /// The common name of a subject: the last one where there are several, as etcd has it.
+    /// The common name of a subject: the last one if there are several, as in etcd.
     var commonName: String? {
         var rest = self, found: String?
         while var relative = rest.enter(Self.set) {

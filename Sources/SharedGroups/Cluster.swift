@@ -2,29 +2,30 @@ package import CredentialCore
 
 /// A store of small records that several hosts share, with transactions: etcd, or one in memory for tests.
 ///
-/// Reads are linearizable. Each error is ``ErrorCode/temporary`` where another try may help, and after one that came from
-/// ``revision(committing:)`` nobody knows whether the transaction was applied: read again and look for a nonce.
+/// Reads are linearizable. Each error is ``ErrorCode/temporary`` if another try may help. After an error from
+/// ``revision(committing:)`` the caller cannot know whether the transaction was applied: read again and look for a
+/// nonce.
 package protocol Cluster: Sendable {
     /// The records of these keys, all at one moment; `nil` for a key that is absent.
     func read(_ keys: [String]) throws(CredentialError) -> [ClusterRecord?]
 
     /// The record of a key right before its change of this revision; `nil` if the key was absent.
     ///
-    /// - Throws: ``ErrorCode/unsupported`` where the history does not reach back to that.
+    /// - Throws: ``ErrorCode/unsupported`` if the history does not reach back to that.
     func read(_ key: String, before revision: Int64) throws(CredentialError) -> ClusterRecord?
 
     /// All records whose keys begin with `prefix`, by key.
     func list(_ prefix: String) throws(CredentialError) -> [ClusterRecord]
 
-    /// As ``list(_:)``, without what the records hold.
+    /// As ``list(_:)``, without the content of the records.
     func listKeys(_ prefix: String) throws(CredentialError) -> [ClusterRecord]
 
     /// As ``read(_:)`` and ``listKeys(_:)`` together, all of one moment.
     func read(_ keys: [String], listing prefix: String) throws(CredentialError) -> ReadResult
 
-    /// Applies a transaction whole, or nothing of it where a condition does not hold.
+    /// Applies a transaction as a whole, or no part of it if a condition fails.
     ///
-    /// - Returns: the revision that the records have which it put; `nil` where it was not applied.
+    /// - Returns: the revision of the records that it put; `nil` if it was not applied.
     func revision(committing transaction: ClusterTransaction) throws(CredentialError) -> Int64?
 
     /// Makes a lease; records put with it go when it ends.
@@ -33,18 +34,18 @@ package protocol Cluster: Sendable {
     /// Keeps a lease alive until the hold is released or the process ends.
     func hold(_ lease: ClusterLease) -> any HeldLease
 
-    /// Follows what changes below `prefix` after a moment, in its order, for as long as somebody wants to know.
+    /// Follows the changes below `prefix` after a moment, in their order, for as long as the caller wants them.
     ///
-    /// It returns when `isWanted` or `take` says no, and when the history does not reach back to that moment any more: then
-    /// what is there has to be listed anew.
+    /// It returns when `isWanted` or `take` returns false, and when the history does not reach back to that moment
+    /// any more: then the records have to be listed again.
     ///
     /// - Parameters:
-    ///   - prefix: what the keys begin with.
+    ///   - prefix: the beginning of the keys.
     ///   - revision: the moment, as ``ReadResult/revision`` has it.
     ///   - isWanted: asked about once a second.
-    ///   - take: is given what was changed at one moment, or at several.
-    /// - Throws: ``ErrorCode/temporary`` where nothing can be seen for now: a node that stands still or is cut off, one without
-    ///   a leader, a broken connection.
+    ///   - take: is given the changes of one moment, or of several.
+    /// - Throws: ``ErrorCode/temporary`` if no state can be seen for now: a node that hangs or is cut off, one
+    ///   without a leader, a broken connection.
     func follow(
         _ prefix: String, after revision: Int64, isWanted: @escaping @Sendable () -> Bool,
         take: @escaping @Sendable ([ClusterChange]) -> Bool
@@ -53,7 +54,7 @@ package protocol Cluster: Sendable {
     /// How each node is, asked one by one.
     func health() -> [ClusterNode]
 
-    /// The certificate that this host shows; `nil` where it shows none, or none can be read.
+    /// The certificate that this host shows; `nil` if it shows no certificate, or one that cannot be read.
     var ownCertificate: ClientCertificateInfo? { get }
 
     /// Ends a lease, and with it the records that were put with it.
@@ -62,8 +63,8 @@ package protocol Cluster: Sendable {
     /// For how long its nodes were waited for in vain just now, in milliseconds.
     var millisecondsSpent: Int64 { get }
 
-    /// Counts what a command has waited for something else as waited for the nodes in vain: if they are silent, too, they are waited
-    /// for so much less. Enough is left for the nodes to choose a leader.
+    /// Counts the time that a command has waited for something else as waited for the nodes in vain: if they are
+    /// silent, too, they are waited for so much less. Enough is left for the nodes to choose a leader.
     func recordWait(_ milliseconds: Int64)
 }
 
@@ -104,13 +105,13 @@ extension Cluster {
         throw CredentialError(.unsupported, "this cluster does not report changes")
     }
 
-    /// Nothing is known of nodes.
+    /// The state of the nodes is unknown.
     package func health() -> [ClusterNode] { [] }
 
-    /// It asks for none.
+    /// It asks for no certificate.
     package var ownCertificate: ClientCertificateInfo? { nil }
 
-    /// It has none to wait for.
+    /// It has no nodes to wait for.
     package var millisecondsSpent: Int64 { 0 }
     package func recordWait(_ milliseconds: Int64) {}
 
@@ -119,7 +120,7 @@ extension Cluster {
         try list(prefix).map { ClusterRecord(key: $0.key, value: [], revision: $0.revision) }
     }
 
-    /// One after the other: what is listed is not older than what was read.
+    /// One after the other: the listing is not older than the records read.
     package func read(_ keys: [String], listing prefix: String) throws(CredentialError) -> ReadResult {
         let records = try read(keys)
         return ReadResult(records: records, listed: try listKeys(prefix))
@@ -177,7 +178,7 @@ package struct ClusterRecord: Sendable, Hashable {
     package let value: [UInt8]
     /// The cluster's number of its last change; never 0.
     package let revision: Int64
-    /// That of the change since which it has been there all the time; 0 where that is not known.
+    /// The revision of the change since which it has been there all the time; 0 if that is not known.
     package let created: Int64
 
     package init(key: String, value: [UInt8], revision: Int64, created: Int64 = 0) {
@@ -205,7 +206,8 @@ package struct ClusterTransaction: Sendable {
 
     package init() {}
 
-    /// Demands that a record has the revision that it was read with: where there are many, since etcd counts conditions (128).
+    /// Demands that a record has the revision that it was read with, for transactions with many records, since etcd
+    /// counts conditions (128).
     package mutating func expectRevision(_ record: ClusterRecord) { conditions[record.key] = record.revision }
 
     /// The record at a key, as it is read after the change is applied.

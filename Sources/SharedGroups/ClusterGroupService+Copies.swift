@@ -12,10 +12,10 @@ extension ClusterGroupService {
         try look(group, unlessWithin: seconds) != nil
     }
 
-    /// Takes over what the other hosts have changed.
+    /// Takes over the changes of the other hosts.
     ///
-    /// - Returns: the accounts that this host has never been able to read, of which it has no copy; `nil` where the cluster was
-    ///   asked moments ago.
+    /// - Returns: the accounts that this host has never been able to read, of which it has no copy; `nil` if the
+    ///   cluster was asked moments ago.
     func look(_ group: KeychainGroup, unlessWithin seconds: Int64) throws(CredentialError) -> [String]? {
         if seconds > 0, let last = try parts.files.read(Self.stampFile, of: group),
             let time = Int64(String(decoding: last, as: UTF8.self)),
@@ -27,14 +27,14 @@ extension ClusterGroupService {
         return try takeAll(link).unseen
     }
 
-    /// Copies every account that another host has changed, and forgets what is gone.
+    /// Copies every account that another host has changed, and forgets the accounts that are gone.
     ///
-    /// - Returns: the accounts whose records do not open; those of them of which there is no copy either; and the moment of which
-    ///   all is.
+    /// - Returns: the accounts whose records do not open; those of them of which there is no copy either; and the
+    ///   moment of which all is.
     func takeAll(_ link: GroupConnection) throws(CredentialError) -> (
         damaged: [(id: String, error: CredentialError)], unseen: [String], revision: Int64
     ) {
-        // First, so that nobody who comes to be meanwhile is taken for one who is gone.
+        // First, so that no account that comes to be meanwhile is taken for one that is gone.
         let known = try parts.local.index(of: link.group, .ids).ids
         let (listing, epoch) = try link.listing()
         var changed: [String] = []
@@ -57,12 +57,12 @@ extension ClusterGroupService {
                 }
             }
         }
-        // Without the group's key nothing opens, and that is not a matter of those accounts.
+        // Without the group's key no record opens, and that is not a matter of those accounts.
         if damaged.contains(where: { $0.error.code == .storeLocked }) { _ = try link.key(ofEpoch: epoch) }
         for id in known where !there.contains(id) { try forgetCopy(id, link.group, tells: true) }
         let unseen = damaged.map(\.id).filter { !known.contains($0) }
-        // Nothing here says that there are such: the next one asks again, and takes no other for the only one. That somebody has
-        // looked counts all the same.
+        // No file here records that there are such accounts: the next command asks again, and takes no other for
+        // the only one. This look at the cluster counts even so.
         if unseen.isEmpty {
             try noteLook(link.group)
         } else if try parts.files.read(Self.stampFile, of: link.group) == nil {
@@ -71,8 +71,8 @@ extension ClusterGroupService {
         return (damaged, unseen, listing.revision)
     }
 
-    /// This machine's copy of an account that was seen a moment ago to be as the cluster has it, and is so still; `nil` where
-    /// the cluster is to be asked.
+    /// This machine's copy of an account that was seen a moment ago to be as the cluster has it, and is so still;
+    /// `nil` if the cluster is to be asked.
     func seenCopy(of id: String, _ link: GroupConnection) throws(CredentialError) -> AccountRecord? {
         guard let seen = link.tellSeen(id)?.set, let copy = try parts.local.read(id, in: link.group),
             copy.sealed?.key == String(seen.revision)
@@ -93,7 +93,7 @@ extension ClusterGroupService {
 
     /// Copies one account as it is now.
     ///
-    /// - Returns: the record; `nil` where the account is gone.
+    /// - Returns: the record; `nil` if the account is gone.
     @discardableResult
     func takeOne(_ id: String, _ link: GroupConnection, tells: Bool) throws(CredentialError) -> AccountRecord? {
         let reading = try link.account(id)
@@ -112,7 +112,7 @@ extension ClusterGroupService {
     }
 
     /// The copy of an account on this machine, under the revision that the cluster had then; a damaged copy counts
-    /// as none.
+    /// as absent.
     func sealedCopy(of id: String, _ group: KeychainGroup) throws(CredentialError) -> SealedTokenSet? {
         do throws(CredentialError) { return try parts.local.read(id, in: group)?.sealed } catch {
             guard error.code == .storeDamaged else { throw error }
@@ -121,7 +121,7 @@ extension ClusterGroupService {
         }
     }
 
-    /// Copies a record to this machine, and tells those who watch here what another host has done.
+    /// Copies a record to this machine, and reports the other host's change to the watchers here.
     ///
     /// - Returns: the record.
     @discardableResult
@@ -139,8 +139,9 @@ extension ClusterGroupService {
         var result = Self.copied(set, record, link)
         for _ in 0..<Self.attempts {
             let before = try parts.local.read(id, in: link.group)
-            // Asked of the very copy that is replaced: another process of this host may have copied a newer grant since the
-            // record was read, and where the cluster was put back in between, nothing else has that any more.
+            // Asked of the very copy that is replaced, as another process of this host may have copied a newer
+            // grant since the record was read. If the cluster was restored in between, no other place has that
+            // grant.
             if let known = knownBetter(before?.sealed, id, than: set, record, link) {
                 (record, set) = try putBack(known, over: (record, set), link)
                 result = Self.copied(set, record, link)
@@ -163,24 +164,24 @@ extension ClusterGroupService {
         return AccountRecord(group: link.group, account: account, sealed: sealed)
     }
 
-    /// The grant of an account that this host knows better than a cluster that was restored to an earlier state: a
-    /// later step of the very line of grants in the cluster; `nil` if this host knows none. A sign-in of meanwhile
-    /// begins another line, and a sign-out leaves no record; both stay as they are.
+    /// The grant of an account that this host knows better than a cluster that was restored to an earlier state. It
+    /// is a later step of the very line of grants in the cluster; `nil` if this host knows no such grant. A sign-in
+    /// of meanwhile begins another line, and a sign-out leaves no record; both stay as they are.
     private func knownBetter(
         _ copied: SealedTokenSet?, _ id: String, than set: TokenSet, _ record: ClusterRecord,
         _ link: GroupConnection
     ) -> TokenSet? {
         guard let copied,
-            // Not by its revision, which comes again where the cluster was put back.
+            // Not by its revision, which repeats if the cluster was restored.
             copied.bytes != record.value, let known = opened(copied, id, link)
         else { return nil }
         var newer = set
         return newer.takeNewer(of: known) ? known : nil
     }
 
-    /// Puts back what this host knows better.
+    /// Restores the grants that this host knows better.
     ///
-    /// - Returns: the record and the set as they stand then; as they were where the account is gone.
+    /// - Returns: the record and the set after that; unchanged if the account is gone.
     private func putBack(
         _ known: TokenSet, over before: (ClusterRecord, TokenSet), _ link: GroupConnection
     ) throws(CredentialError) -> (ClusterRecord, TokenSet) {
@@ -230,7 +231,7 @@ extension ClusterGroupService {
         guard let before else { return append(.accountAdded, set.account, link.group) }
         let old = before.sealed.flatMap { opened($0, set.account.id, link) }
         guard let old else { return append(.accountUpdated, set.account, link.group) }
-        // Sealed anew, it says the same.
+        // Sealed again, it has the same content.
         if old == set { return }
         let policy = Set(set.grants.keys).first { set.grants[$0] != old.grants[$0] }
         if let policy, let reason = set.grants[policy]?.lostReason, old.grants[policy]?.lostReason == nil {

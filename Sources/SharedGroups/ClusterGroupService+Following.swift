@@ -36,8 +36,8 @@ extension ClusterGroupService {
     /// The size of the bytes that distinguish one sealed record from every other: its head and its nonce.
     private static let ownSize = 21
 
-    /// Notes what this host is about to put, which it tells of itself. A change that cannot be noted is reported
-    /// twice.
+    /// Notes the value that this host is about to put, whose change it reports itself. A change that cannot be
+    /// noted is reported twice.
     func noteOwn(_ value: [UInt8], of id: String, _ group: KeychainGroup) {
         try? parts.files.write(Array(value.prefix(Self.ownSize)), to: Self.ownPrefix + id, of: group)
     }
@@ -47,7 +47,7 @@ extension ClusterGroupService {
         try parts.files.read(Self.ownPrefix + id, of: group) == Array(value.prefix(Self.ownSize))
     }
 
-    /// Forgets what was noted of an account that is gone.
+    /// Forgets the notes about an account that is gone.
     func forgetOwn(_ id: String, _ group: KeychainGroup) throws(CredentialError) {
         try parts.files.remove(Self.ownPrefix + id, of: group)
     }
@@ -55,7 +55,8 @@ extension ClusterGroupService {
 
 /// Takes over the changes of one stream.
 ///
-/// An account is taken over under its lock on this host: who changes it here has that, and tells of it itself.
+/// An account is taken over under its lock on this host: a process that changes the account here has the lock, and
+/// reports the change itself.
 private final class ReplicaUpdater: Sendable {
     private let sharing: ClusterGroupService
     private let link: GroupConnection
@@ -76,7 +77,7 @@ private final class ReplicaUpdater: Sendable {
         self.following = following
     }
 
-    /// Follows until nobody wants it any more, or all is to be listed anew.
+    /// Follows until no caller wants it any more, or all is to be listed again.
     func follow(after revision: Int64) throws(CredentialError) {
         try link.cluster.follow(
             link.path, after: revision,
@@ -110,7 +111,8 @@ private final class ReplicaUpdater: Sendable {
                     let isShared = try sharing.backend(of: link.group) == link.backend
                     if isShared { try take(change, of: id) } else { state.withLock { $0.isLeft = true } }
                 } catch {
-                    // A record that others have damaged, or a newer version has written, hurts its account only, and doctor tells.
+                    // A record that others have damaged, or a newer version has written, hurts its account only,
+                    // and doctor tells.
                     guard error.code != .storeDamaged, error.code != .unsupported else { return }
                     state.withLock { $0.failure = error }
                 }

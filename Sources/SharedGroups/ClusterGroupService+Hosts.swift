@@ -22,7 +22,7 @@ extension ClusterGroupService: GroupMembershipService {
         }
         backend.groupID = try first.groupID()
         let link = GroupConnection(group, backend, cluster, parts)
-        // Nobody else belongs to the group yet, and what this machine has is what counts.
+        // No other host belongs to the group yet, so the data of this machine counts.
         for set in sets {
             var set = set
             set.account.store = .etcd
@@ -57,7 +57,7 @@ extension ClusterGroupService: GroupMembershipService {
         let membership = GroupConnection(group, backend, try parts.connect(backend, group), parts).membership
         let id = try membership.groupID()
         var key = try GroupConnection.makeKey(group, backend.keyStore, parts)
-        // One that was left behind when this host was expelled is given nothing any more.
+        // A key that was left behind when this host was expelled is given no data key any more.
         if try membership.hasExpelled(key.publicKey) {
             try GroupConnection.forgetKey(group, backend.keyStore, parts)
             key = try GroupConnection.makeKey(group, backend.keyStore, parts)
@@ -84,7 +84,7 @@ extension ClusterGroupService: GroupMembershipService {
         guard var own = try self.backend(of: group), own.host == backend.host,
             try GroupConnection(group, own, try parts.connect(own, group), parts).givenKeys().isEmpty
         else { return false }
-        // The way there may be what was wrong the first time.
+        // The connection settings may have been wrong the first time.
         (own.endpoints, own.authorities, own.certificate, own.prefix) = (
             backend.endpoints, backend.authorities, backend.certificate, backend.prefix
         )
@@ -106,7 +106,7 @@ extension ClusterGroupService: GroupMembershipService {
         _ = try link.standing([])
         let known = try link.settings ?? link.backend.settings
         let settings = try link.membership.change(known: known) { (epoch) throws(CredentialError) in
-            // An epoch that was put back proves what somebody may have set who was expelled since.
+            // A restored epoch may prove settings from a host that was expelled since.
             try link.check(epoch)
             return try link.key(of: epoch)
         } _: { settings in
@@ -118,7 +118,7 @@ extension ClusterGroupService: GroupMembershipService {
 
     package func hosts(of group: KeychainGroup) throws(CredentialError) -> [GroupMember] {
         let link = try sharedLink(group)
-        // An expelled or waiting host learns nothing about the others.
+        // An expelled or waiting host learns no fact about the others.
         _ = try link.standing([], mayBeOlder: true)
         let (hosts, _, damaged) = try link.membership.roster(by: link)
         let shown = try hosts.map { (host) throws(CredentialError) in try self.host(host) }
@@ -156,7 +156,7 @@ extension ClusterGroupService: GroupMembershipService {
                 .usage, "this host is \(host) itself", hint: "credmgr groups leave \(group) --keep")
         }
         var expulsion = try link.membership.expel(host, fingerprint: fingerprint, by: (own.name, key), link)
-        // The host is expelled, and the caller must report that, whatever fails now.
+        // The host is expelled, and the caller must report that even if a later step fails.
         do throws(CredentialError) { expulsion.unsealed = try sealAnew(link) } catch {
             expulsion.interruption = error
         }
@@ -168,8 +168,8 @@ extension ClusterGroupService: GroupMembershipService {
         try sealAnew(try sharedLink(group))
     }
 
-    /// Seals every account that is not under the newest key and in the present form yet, with the intent of who refreshes it and
-    /// what stands aside: an answer belongs to the refresh token that it replaces, whatever key that is sealed under by then.
+    /// Seals every account that is not under the newest key and in the present form yet, with the intent of its
+    /// refresh and the late answers. An answer belongs to the refresh token that it replaces, under any key.
     private func sealAnew(_ link: GroupConnection) throws(CredentialError) -> [(id: String, error: CredentialError)]
     {
         let newest = try GroupMembership.epoch(try link.standing([]).epoch)
@@ -227,7 +227,7 @@ extension ClusterGroupService: GroupMembershipService {
             var findings: [ClusterDiagnostic] = []
             if let certificate = link.cluster.ownCertificate {
                 let check = "certificate of \(link.backend.host)"
-                // Nothing else can be seen with it.
+                // No other fact can be seen with it.
                 if let fault = certificate.fault(at: parts.clock.now) {
                     return [ClusterDiagnostic(check: check, text: "", error: fault)]
                 }
@@ -284,7 +284,7 @@ extension ClusterGroupService: GroupMembershipService {
         "check that etcd runs on most nodes and that this host reaches them; credmgr still returns valid tokens"
     }
 
-    /// Whether what hosts have refreshed was not refreshed in the future, as this host's clock has it.
+    /// Whether no account was changed in the future by this host's clock.
     private func clock(_ link: GroupConnection) throws(CredentialError) -> ClusterDiagnostic {
         let now = parts.clock.now
         let ahead = try parts.local.registry(of: link.group).accounts.filter {

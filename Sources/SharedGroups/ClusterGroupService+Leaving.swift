@@ -1,8 +1,8 @@
 package import CredentialCore
 
-// How a host leaves a group. First the group is told, which decides who is the last; then the group becomes one of
-// this machine alone; at the end the cluster forgets the host, or all of the group. A host that is stopped in
-// between begins again, and continues.
+// How a host leaves a group. First the group learns of it, which decides which host is the last; then the group
+// becomes one of this machine alone; at the end the cluster forgets the host, or all of the group. A host that is
+// stopped in between begins again, and continues.
 extension ClusterGroupService {
     /// How the group was shared, while it is one of this machine alone already and has not been left to the end.
     private static let leavingFile = "leaving"
@@ -40,10 +40,11 @@ extension ClusterGroupService {
         try take(sets.filter { !names.contains(Self.takenPrefix + $0.account.id) }, isLast)
         var departure = LeaveResult(untold: standing == .unknown ? link.backend.host : nil)
         if !belongs {
-            // A request to join that nobody has answered is withdrawn, too.
+            // A request to join that no host has answered is withdrawn, too.
             belongs = try isListed(link)
             if belongs { departure.untold = nil }
-            // Its key is lost, and nobody else has one. The passphrase of the group may still open them, so they stay.
+            // Its key is lost, and no other host has one. The passphrase of the group may still open them, so they
+            // stay.
             if belongs, try link.membership.isLast(link.backend.host, known: try link.vouchedExpelled()) {
                 let accounts = try link.cluster.listKeys(link.path + "a/").count {
                     link.account(ofSet: $0.key) != nil
@@ -68,7 +69,8 @@ extension ClusterGroupService {
         return backend.host
     }
 
-    /// Takes away what this host has of a group that it has left, its key, and at last that it is leaving.
+    /// Removes the data that this host has of a group that it has left, its key, and at last the note that it is
+    /// leaving.
     private func forgetFiles(_ group: KeychainGroup, _ backend: ClusterConfiguration) throws(CredentialError) {
         for name in try parts.files.names(of: group) where name != Self.leavingFile {
             try parts.files.remove(name, of: group)
@@ -83,7 +85,7 @@ extension ClusterGroupService {
 
     private static let takenPrefix = "taken-"
 
-    /// Nobody shares, joins, or signs in to a group that was not left to the end.
+    /// No command shares, joins, or signs in to a group that was not left to the end.
     ///
     /// - Throws: ``ErrorCode/storeLocked``.
     func checkLeft(_ group: KeychainGroup) throws(CredentialError) {
@@ -99,8 +101,8 @@ extension ClusterGroupService {
     }
 
     /// Whether this host has the group's key, or is about to give it back. A host that was expelled or never
-    /// admitted has nothing to take along, and nothing to undo: that is so if the cluster itself shows it, not if
-    /// the cluster lets this host read nothing. A host that finds another cluster has the records that it has
+    /// admitted has no data to take along, and no step to undo. This applies if the cluster itself shows it, not if
+    /// the cluster lets this host read no key. A host that finds another cluster has the records that it has
     /// copied.
     private func standing(_ link: GroupConnection) throws(CredentialError) -> HostStatus {
         let membership = link.membership
@@ -114,7 +116,7 @@ extension ClusterGroupService {
         guard let host = try? GroupHost(record) else { return .unknown }
         let newest = try KeyEpoch(epoch)
         guard host.publicKey == link.backend.publicKey,
-            // Without its own half it opens nothing, and never will.
+            // Without its own half it opens no record, and never will.
             try GroupConnection.storedKey(link.group, link.backend.keyStore, parts) != nil
         else { return .gone }
         guard newest.admits(host) else {
@@ -141,9 +143,10 @@ extension ClusterGroupService {
     /// The state of this host in the cluster.
     private enum HostStatus {
         case admitted
-        /// It is none of the group's, or waits, or has lost its key.
+        /// It does not belong to the group, or waits, or has lost its key.
         case gone
-        /// The cluster is another one, or cannot say: where the group is, this host may be one of it still.
+        /// The cluster is another one, or gives no answer: in the group's own cluster this host may belong to it
+        /// still.
         case unknown
     }
 
@@ -160,9 +163,9 @@ extension ClusterGroupService {
 
     /// Tells the group that this host leaves, once all agree.
     ///
-    /// - Parameter mayStay: whether it stays where that fails; not once the group is one of this machine alone.
-    /// - Returns: the token sets as they stand then, and whether this is the last host. Of the last one nobody changes them any
-    ///   more.
+    /// - Parameter mayStay: whether it stays if that fails; not once the group is one of this machine alone.
+    /// - Returns: the token sets after that, and whether this is the last host. The sets of the last one do not
+    ///   change any more.
     private func tellLeaving(
         _ link: GroupConnection, mayStay: Bool, _ agree: ([TokenSet], Bool) throws(CredentialError) -> Void
     ) throws(CredentialError) -> (sets: [TokenSet], isLast: Bool) {
@@ -185,13 +188,14 @@ extension ClusterGroupService {
             try agree(last, true)
             return (last, true)
         } catch {
-            // Also where an earlier run has told so and was stopped: what it has to settle first needs a host of the group.
+            // Also if an earlier run has announced it and was stopped: the changes that it has to settle first need
+            // a host of the group.
             if mayStay { try membership.stay(own) }
             throw error
         }
     }
 
-    /// Nobody leaves with what belongs to the group, or while they use it.
+    /// A host does not leave with data that belongs to the group, or while others use it.
     private func checkSettled(_ link: GroupConnection, isLast: Bool) throws(CredentialError) {
         guard try unsettledAnswers(in: link.group).isEmpty else {
             throw CredentialError(
@@ -211,8 +215,8 @@ extension ClusterGroupService {
         }
     }
 
-    /// The token sets of the cluster, each with what this host knows better where that was put back; for those who stay this is
-    /// put back, since nobody else may have it.
+    /// The token sets of the cluster, each with the grants that this host knows better if the cluster was restored.
+    /// For the hosts that stay, these are restored, since no other host may have them.
     private func newest(_ link: GroupConnection, putsBack: Bool) throws(CredentialError) -> [TokenSet] {
         var sets: [TokenSet] = []
         for record in try link.cluster.list(link.path + "a/") {
@@ -228,8 +232,8 @@ extension ClusterGroupService {
         return sets
     }
 
-    /// A token set with the answers that came too late to stand in it and are worth more than what does: those to a token that
-    /// stands there, and the newest where that was refused.
+    /// A token set with the late answers that are worth more than its own tokens: answers to a token that is in it,
+    /// and the newest if that was refused.
     private func answered(_ set: TokenSet, _ link: GroupConnection) throws(CredentialError) -> TokenSet {
         let key = link.keys(set.account.id).aside
         guard let record = try link.cluster.read([key])[0] else { return set }
@@ -249,8 +253,8 @@ extension ClusterGroupService {
 }
 
 extension GroupMembership {
-    /// Whether no other host has the group's key, but for those that are leaving, and those of whom this one knows that they were
-    /// expelled.
+    /// Whether no other host has the group's key, except hosts that are leaving, and hosts that this one knows to
+    /// be expelled.
     func isLast(_ name: String, known: KeyEpoch) throws(CredentialError) -> Bool {
         guard let record = try cluster.read([epochKey])[0] else { return true }
         let hosts = try hosts(), newest = try KeyEpoch(record)
@@ -258,16 +262,17 @@ extension GroupMembership {
         return hosts.allSatisfy { $0.name == name || !$0.keepsGroup(newest, known: known) }
     }
 
-    /// Says in the cluster that this host leaves: from then on nobody counts on it, and it refreshes nothing any more. Of two that
-    /// leave at once one is the last. After the last one has said it nobody is let in, and what it reads is what it takes along.
+    /// Records in the cluster that this host leaves: from then on no host counts on it, and it refreshes no token
+    /// any more. Of two that leave at once one is the last. After the last host has recorded it, no host is let in,
+    /// and the host takes along the accounts that it reads.
     ///
-    /// - Returns: whether it is the last; as it was told, where it was told before.
+    /// - Returns: whether it is the last; the recorded value, if it was recorded before.
     /// - Throws: the errors of the cluster.
     func tellLeaving(
         _ name: String, known: (KeyEpoch) throws(CredentialError) -> KeyEpoch
     ) throws(CredentialError) -> Bool {
         for _ in 0..<Self.attempts {
-            // First, as everybody who is let in writes it again: nobody is overlooked.
+            // First, as every admission writes it again: no host is overlooked.
             let epoch = try cluster.read([epochKey])[0]
             let all = try cluster.list(path + "hosts/")
             guard let epoch, let record = all.first(where: { $0.key == hostKey(name) }) else {
@@ -285,14 +290,16 @@ extension GroupMembership {
             for record in all { transaction.expectRevision(record) }
             transaction.expect(epoch, at: epochKey)
             transaction.changes = [.put(hostKey(name), own.encoded)]
-            // Written again, so that what others, or other processes of this host, are about to write under it is overtaken.
+            // Written again, so that it overtakes writes that others, or other processes of this host, are about to
+            // make under it.
             if isLast { transaction.changes.append(.put(epochKey, epoch.value)) }
             if try cluster.commit(transaction) { return isLast }
         }
         throw busy
     }
 
-    /// Takes back that this host leaves, unless another one is leaving as the last since: that one takes the sign-ins along.
+    /// Takes back that this host leaves, unless another one is leaving as the last since: that one takes the
+    /// sign-ins along.
     func stay(_ name: String) throws(CredentialError) {
         for _ in 0..<Self.attempts {
             let all = try cluster.list(path + "hosts/")
@@ -310,7 +317,7 @@ extension GroupMembership {
         throw busy
     }
 
-    /// Takes this host out; nobody else's key changes. The last host takes all of the group away.
+    /// Takes this host out; the keys of other hosts do not change. The last host takes all of the group away.
     ///
     /// - Throws: the errors of the cluster.
     func leave(_ name: String, isLast: Bool) throws(CredentialError) {
@@ -321,7 +328,7 @@ extension GroupMembership {
         _ = try cluster.commit(transaction)
     }
 
-    /// Removes every record of the group, what says that it is one, and who is at it, last.
+    /// Removes every record of the group, the record that defines it, and the list of active hosts, last.
     private func clear(by name: String) throws(CredentialError) {
         let last = [groupKey, epochKey, hostKey(name)]
         try remove(cluster.listKeys(path).map(\.key).filter { !last.contains($0) })

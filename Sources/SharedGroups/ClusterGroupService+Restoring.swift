@@ -13,12 +13,12 @@ extension ClusterGroupService {
         let link = try sharedLink(group), keys = link.keys(account), reading = try link.account(account)
         guard let record = reading.set, let epoch = reading.epoch else { return false }
         let number = try GroupMembership.epoch(epoch)
-        // Without the group's key nothing opens, and that is not a matter of this account.
+        // Without the group's key no record opens, and that is not a matter of this account.
         _ = try link.key(ofEpoch: number)
         var transaction = ClusterTransaction()
         let beside = [reading.intent, reading.aside].compactMap(\.self)
         let isForgotten = try mend(beside, of: account, number, in: &transaction, link)
-        // Somebody may have mended it since it was found damaged, and gone on from there.
+        // Another process may have fixed it since it was found damaged, and gone on from there.
         let standing = try opened(record, account, link)
         var restored = standing
         if standing == nil {
@@ -44,9 +44,10 @@ extension ClusterGroupService {
         return true
     }
 
-    /// Has a transaction put back what stood beside an account's set, who refreshes it and the late answers, under the newest key.
+    /// Has a transaction restore the records beside an account's set, the refreshing host and the late answers,
+    /// under the newest key.
     ///
-    /// - Returns: whether some of it is damaged, and nobody knows what it was: a refresh token may be used up by now.
+    /// - Returns: whether some of it is damaged, with unknown content: a refresh token may have been sent already.
     private func mend(
         _ records: [ClusterRecord], of id: String, _ epoch: Int64, in transaction: inout ClusterTransaction,
         _ link: GroupConnection
@@ -74,7 +75,8 @@ extension ClusterGroupService {
         return isForgotten
     }
 
-    /// Lets no refresh token of a set be sent: the person has to sign in again, unless a host that has the answer puts it there.
+    /// Lets no refresh token of a set be sent: the person has to sign in again, unless a host that has the answer
+    /// puts it there.
     private static func giveUp(_ set: inout TokenSet, _ reason: String) {
         for policy in set.grants.keys where set.grants[policy]?.isRefreshable == true {
             set.grants[policy]?.lostReason = reason
@@ -83,7 +85,7 @@ extension ClusterGroupService {
         set.generation += 1
     }
 
-    /// The fault of a record that stands beside an account's set; `nil` if the record opens.
+    /// The fault of a record beside an account's set; `nil` if the record opens.
     func damage(of record: ClusterRecord, _ link: GroupConnection) throws(CredentialError) -> CredentialError? {
         do throws(CredentialError) {
             let bytes = try link.seal.open(record)
@@ -150,8 +152,8 @@ extension ClusterGroupService {
         return set
     }
 
-    /// The content of a record; `nil` for a damaged record. One that this host has no key for now, or that a newer
-    /// version has written, is none.
+    /// The content of a record; `nil` for a damaged record. A record that this host has no key for now, or that a
+    /// newer version has written, is not damaged.
     private func opened(
         _ record: ClusterRecord, _ id: String, _ link: GroupConnection
     ) throws(CredentialError) -> TokenSet? {

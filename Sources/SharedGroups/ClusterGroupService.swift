@@ -13,9 +13,9 @@ package final class ClusterGroupService: SharedGroupService {
         package var bootClock: any BootClock
         package var random: any RandomSource
         package var cryptography: any Cryptography & KeyAgreement
-        /// The stores of this machine, where nobody is asked anything.
+        /// The stores of this machine, used without asking the user.
         package var stores: @Sendable () -> any SecretStores
-        /// Makes the way to a cluster; opens nothing.
+        /// Makes the way to a cluster; opens no connection.
         package var connect: @Sendable (ClusterConfiguration, KeychainGroup) throws(CredentialError) -> any Cluster
         /// Waits for so many milliseconds.
         package var pause: @Sendable (Int64) -> Void
@@ -44,12 +44,12 @@ package final class ClusterGroupService: SharedGroupService {
     let parts: Parts
     private let links = Mutex<[KeychainGroup: GroupConnection]>([:])
 
-    /// How often a host that is at it is looked at, in milliseconds.
+    /// How often an active host is looked at, in milliseconds.
     private static let lookMilliseconds: Int64 = 200
-    /// After how many seconds a refresh may be repeated where the provider tolerates that.
+    /// After how many seconds a refresh may be repeated if the provider tolerates that.
     private static let toleratedSeconds: Int64 = 30
 
-    /// Makes it; opens nothing.
+    /// Makes it without opening any file or connection.
     package init(_ parts: Parts) { self.parts = parts }
 
     package var vault: any TokenSetCipher { ClusterVault(sharing: self) }
@@ -71,7 +71,7 @@ package final class ClusterGroupService: SharedGroupService {
         return link
     }
 
-    /// As ``link(_:)`` where the group has to be shared.
+    /// As ``link(_:)``, but the group has to be shared.
     func sharedLink(_ group: KeychainGroup) throws(CredentialError) -> GroupConnection {
         guard let link = try link(group) else {
             try checkLeft(group)
@@ -152,11 +152,11 @@ package final class ClusterGroupService: SharedGroupService {
             link.cluster.recordWait(Self.lookMilliseconds)
             return true
         }
-        // This machine's copy is of that moment, whatever the result. If the copy cannot be made, the next look
+        // This machine's copy is of that moment, with any result. If the copy cannot be made, the next look
         // corrects that.
         var record: ClusterRecord?
         defer {
-            // Not over what has come from there meanwhile, nor where another process has seen that the account is gone.
+            // Not over a later copy from the cluster, nor if another process has seen that the account is gone.
             if let record, let copied = try? revision(ofCopy: job.account, link.group), copied <= record.revision {
                 _ = try? copy(record, job.account, link, tells: false)
             } else {
@@ -165,7 +165,7 @@ package final class ClusterGroupService: SharedGroupService {
         }
         let outcome: SharedRefresh.Outcome
         do throws(CredentialError) { outcome = try shared.refresh(inner) } catch {
-            // It is gone, and nothing of it is given any more, whether the next look finds the cluster or not.
+            // It is gone, and no token of it is given any more, whether the next look finds the cluster or not.
             if error.forbidsStaleToken, error.code == .signInRequired {
                 try? forgetCopy(job.account, group, tells: false)
             }
@@ -251,7 +251,7 @@ private struct ClusterVault: TokenSetCipher {
         return try link.seal.open(ClusterRecord(key: link.keys(account).set, value: sealed.bytes, revision: 1))
     }
 
-    /// The hosts replace their keys by transactions, of which this machine's file knows nothing.
+    /// The hosts replace their keys by transactions, which are not in this machine's file.
     func currentKey(of group: KeychainGroup) throws(CredentialError) -> String? { nil }
     func forgetReplacedKeys(
         of group: KeychainGroup, but needed: Set<String>

@@ -1,7 +1,7 @@
 import CredentialCore
 
-/// Seals and opens what stands in the cluster, each record under a key of its own that is derived from the group's data key of an
-/// epoch (``SaltedSeal``).
+/// Seals and opens the records in the cluster, each under a key of its own that is derived from the group's data
+/// key of an epoch (``SaltedSeal``).
 ///
 /// ```
 /// 02  EPOCH (8 bytes, most significant first)  SALT (32)  SEALED AND TAG
@@ -13,10 +13,10 @@ import CredentialCore
 /// 01  EPOCH (8)  NONCE (12)  SEALED AND TAG
 /// ```
 ///
-/// The first nine bytes, the group's id and the record's key are authenticated, so that a record that stands under
-/// another's key, in another group, under another epoch or in another form does not open. Every value that was once
-/// written stays in the log and the snapshots of every node of the cluster; only the output of this type may ever
-/// be put there.
+/// The first nine bytes, the group's id and the record's key are authenticated. So a record that is under another's
+/// key, in another group, under another epoch or in another form does not open. Every value that was once written
+/// stays in the log and the snapshots of every node of the cluster; only the output of this type may ever be
+/// written there.
 package struct GroupCipher: Sendable {
     private let groupID: [UInt8]
     let keys: any GroupKeys
@@ -29,7 +29,7 @@ package struct GroupCipher: Sendable {
     private static let headSize = 9
     private static let nonceSize = 12
 
-    /// Makes a seal; opens nothing.
+    /// Makes a seal; opens no record.
     ///
     /// - Parameters:
     ///   - groupID: the group's random id, 16 bytes; never the cluster's, which a restored cluster does not keep.
@@ -45,15 +45,15 @@ package struct GroupCipher: Sendable {
 
     /// Seals `plaintext` to be put into the cluster, for the record under `key`.
     ///
-    /// - Throws: what ``GroupKeys/key(ofEpoch:)`` and ``GroupKeys/raiseFormat()`` throw.
+    /// - Throws: the errors of ``GroupKeys/key(ofEpoch:)`` and ``GroupKeys/raiseFormat()``.
     func seal(_ plaintext: [UInt8], at key: String, epoch: Int64) throws(CredentialError) -> [UInt8] {
         try keys.raiseFormat()
         return try sealHere(plaintext, at: key, epoch: epoch)
     }
 
-    /// As ``seal(_:at:epoch:)``, for what stays on this host: nothing is said to the others.
+    /// As ``seal(_:at:epoch:)``, for data that stays on this host: no message goes to the others.
     ///
-    /// - Throws: what ``GroupKeys/key(ofEpoch:)`` throws.
+    /// - Throws: the errors of ``GroupKeys/key(ofEpoch:)``.
     func sealHere(_ plaintext: [UInt8], at key: String, epoch: Int64) throws(CredentialError) -> [UInt8] {
         var head = [Self.version]
         for shift in stride(from: 56, through: 0, by: -8) {
@@ -66,8 +66,8 @@ package struct GroupCipher: Sendable {
 
     /// Opens a record.
     ///
-    /// - Throws: ``ErrorCode/storeDamaged`` when it is none of this group, of another key, or was changed; what
-    ///   ``GroupKeys/key(toOpen:)`` throws.
+    /// - Throws: ``ErrorCode/storeDamaged`` when it is not of this group, is of another key, or was changed; the
+    ///   errors of ``GroupKeys/key(toOpen:)``.
     func open(_ record: ClusterRecord) throws(CredentialError) -> [UInt8] {
         let key = try keys.key(toOpen: Self.epoch(of: record))
         let context = context(Array(record.value[..<Self.headSize]), record.key)
@@ -94,7 +94,7 @@ package struct GroupCipher: Sendable {
 
     /// The token set that the record of an account holds.
     ///
-    /// - Throws: as ``open(_:)``; what helps is to have put back what it held before.
+    /// - Throws: as ``open(_:)``; the remedy is to restore its earlier content.
     func tokenSet(in record: ClusterRecord) throws(CredentialError) -> TokenSet {
         do throws(CredentialError) { return try TokenSet(decoding: try open(record)) } catch {
             guard error.code == .storeDamaged else { throw error }
@@ -122,7 +122,7 @@ package struct GroupCipher: Sendable {
 }
 
 extension CredentialError {
-    /// Whether a data key is not there for this host, does not open, or was made by nobody of the group.
+    /// Whether a data key is not there for this host, does not open, or was not made by a host of the group.
     var isOfKey: Bool { [.storeUnavailable, .storeLocked, .storeDamaged, .validationFailed].contains(code) }
 }
 
@@ -131,7 +131,7 @@ protocol GroupKeys: Sendable {
     /// The key of an epoch to seal by, 32 bytes.
     ///
     /// - Throws: ``ErrorCode/storeLocked`` when this host is not admitted to the group, or no more;
-    ///   ``ErrorCode/storeUnavailable`` when nobody of the group has made it.
+    ///   ``ErrorCode/storeUnavailable`` when no host of the group has made it.
     func key(ofEpoch epoch: Int64) throws(CredentialError) -> [UInt8]
 
     /// The key of an epoch whose record in the cluster is this.
@@ -139,20 +139,21 @@ protocol GroupKeys: Sendable {
     /// - Throws: as ``key(ofEpoch:)``.
     func key(of epoch: KeyEpoch) throws(CredentialError) -> [UInt8]
 
-    /// The key of an epoch, whoever has made it: what a host has sealed that did not know better is not lost for that.
+    /// The key of an epoch, made by any host: records that a host has sealed that did not know better are not lost
+    /// for that.
     ///
-    /// - Throws: ``ErrorCode/storeLocked``; ``ErrorCode/storeDamaged`` where no host has it.
+    /// - Throws: ``ErrorCode/storeLocked``; ``ErrorCode/storeDamaged`` if no host has it.
     func key(toOpen epoch: Int64) throws(CredentialError) -> [UInt8]
 
-    /// Has the group's record say that records of the present form stand in the cluster. A host of an earlier version would take
-    /// them for damaged; so it does nothing at all in the group.
+    /// Has the group's record declare that the cluster has records of the present form. A host of an earlier
+    /// version would take them for damaged; so it takes no action in the group.
     ///
     /// - Throws: ``ErrorCode/temporary``; ``ErrorCode/storeUnavailable`` for a group of a newer form.
     func raiseFormat() throws(CredentialError)
 
-    /// Looks whether the cluster names everybody of whom this host knows that they were expelled; what is sealed under this epoch's
-    /// key from now on is where the maker of that key has made it.
+    /// Checks that the cluster names every host that this host knows to be expelled. From now on, records sealed
+    /// under this epoch's key are in the cluster in which the maker of that key has made it.
     ///
-    /// - Throws: ``ErrorCode/storeUnavailable`` where it does not, since it was put back: nothing is written there.
+    /// - Throws: ``ErrorCode/storeUnavailable`` if it does not, since it was restored: no record is written there.
     func check(_ epoch: KeyEpoch) throws(CredentialError)
 }

@@ -15,7 +15,7 @@ extension GroupConnection {
         return GroupMembership.HostKey(privateKey: Array(bytes[..<32]), publicKey: Array(bytes[32...]))
     }
 
-    /// The key pair of this host, made where there is none yet.
+    /// The key pair of this host, made if it does not exist yet.
     static func makeKey(
         _ group: KeychainGroup, _ store: StoreKind, _ parts: ClusterGroupService.Parts
     ) throws(CredentialError) -> GroupMembership.HostKey {

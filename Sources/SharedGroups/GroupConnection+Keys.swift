@@ -3,13 +3,14 @@ import Synchronization
 
 // The data keys that this host was given, and takes.
 extension GroupConnection: GroupKeys {
-    /// Before the number of a data key: each has a file of its own, since several processes may be given several at once.
+    /// Before the number of a data key: each has a file of its own, since several processes may be given several at
+    /// once.
     static let keyPrefix = "key-"
 
     func key(ofEpoch epoch: Int64) throws(CredentialError) -> [UInt8] {
         var known = state.withLock { $0.dataKeys[epoch] }
         if known == nil { known = try kept(epoch).flatMap { openedKept($0, epoch) } }
-        // A number never has two keys: another one that somebody has put there since counts for nothing.
+        // A number never has two keys: another one that another program has written there since does not count.
         if let known { try confirm(known) }
         let key = if let known { known } else { try taken(epoch) }
         state.withLock { $0.dataKeys[epoch] = key }
@@ -42,11 +43,12 @@ extension GroupConnection: GroupKeys {
     private func taken(_ epoch: Int64) throws(CredentialError) -> DataKey {
         if let failure = recentFailure { throw failure }
         let wrapped = try givenKey(epoch), record: KeyEpoch?
-        // A store that is locked says nothing of the key.
+        // A locked store gives no answer about the key.
         _ = try hostKey()
         let key: DataKey, maker: [UInt8]
         do throws(CredentialError) { (key, maker) = try unwrap(wrapped, epoch) } catch {
-            // A host of the group has given this one a key that opens; it may have been changed since, or be of somebody else.
+            // A host of the group has given this one a key that opens; it may have been changed since, or be from
+            // another program.
             guard error.isOfKey, try !givenKeys().isEmpty else { throw error }
             var told = try foreignKey()
             let command = ShellQuoting.line(["credmgr", "groups", "expel", group.name, backend.host])
@@ -71,10 +73,10 @@ extension GroupConnection: GroupKeys {
         return key
     }
 
-    /// Keeps a key with the record of its epoch, and remembers whom that names.
+    /// Keeps a key with the record of its epoch, and remembers the hosts that the record names.
     func keep(_ key: DataKey, _ record: KeyEpoch, _ wrapped: [UInt8]) throws(CredentialError) {
         _ = try known(record)
-        // First what tells whom it was given to: without the key that says nothing.
+        // First the record that names the hosts that it was given to: without the key that has no meaning.
         try confirm(key)
         try keep(wrapped, key.epoch)
     }
@@ -85,8 +87,8 @@ extension GroupConnection: GroupKeys {
         return record.flatMap { KeyEpoch(content: $0.value) }.flatMap { $0.number == epoch ? $0 : nil }
     }
 
-    /// The content of a kept key; a key that was wrapped for a key pair from before this host joined anew no longer
-    /// opens.
+    /// The content of a kept key; a key that was wrapped for a key pair from before this host joined again no
+    /// longer opens.
     private func openedKept(_ wrapped: [UInt8], _ epoch: Int64) -> DataKey? { try? unwrap(wrapped, epoch).key }
 
     func givenKeys() throws(CredentialError) -> [Int64: DataKey] {
@@ -95,8 +97,8 @@ extension GroupConnection: GroupKeys {
         return keys
     }
 
-    /// The key of an epoch that was the newest while this host was away, with what stood in the cluster then; `nil` where there is none.
-    /// Each is looked up once: who has written them may have linked each to all.
+    /// The key of an epoch that was the newest while this host was away, with the cluster's record of that time;
+    /// `nil` if there is no such key. Each is looked up once: who has written them may have linked each to all.
     func missed(_ epoch: Int64) throws(CredentialError) -> (key: DataKey, epoch: KeyEpoch)? {
         guard state.withLock({ !$0.missed.contains(epoch) }) else { return nil }
         let record = try past(epoch), wrapped = try cluster.read([membership.dataKey(epoch, backend.host)])[0]
@@ -107,7 +109,7 @@ extension GroupConnection: GroupKeys {
 
     // MARK: What stands in the cluster
 
-    /// Notes what the cluster has of an epoch.
+    /// Notes the cluster's record of an epoch.
     func noteStanding(_ epoch: KeyEpoch) {
         guard epoch.number > 0 else { return }
         state.withLock { $0.standing[epoch.number] = epoch.encoded }
@@ -123,7 +125,7 @@ extension GroupConnection: GroupKeys {
         state.withLock { $0.standing[epoch] == $0.confirmed[epoch] ? nil : $0.standing[epoch] }
     }
 
-    /// Notes that the maker of a key has vouched for what the cluster has of its epoch.
+    /// Notes that the maker of a key has vouched for the cluster's record of its epoch.
     func noteConfirmed(_ epoch: Int64, _ content: [UInt8]) { state.withLock { $0.confirmed[epoch] = content } }
 
     private func unwrap(
@@ -169,7 +171,7 @@ extension GroupConnection: GroupKeys {
 
     // MARK: What is kept here
 
-    /// The newest data key that this host was given; 0 for none.
+    /// The newest data key that this host was given; 0 if it was given no key.
     func newestKept() throws(CredentialError) -> Int64 {
         try keptNumbers().max() ?? 0
     }
@@ -179,8 +181,8 @@ extension GroupConnection: GroupKeys {
             .compactMap { Int64($0.dropFirst(Self.keyPrefix.count)) }
     }
 
-    /// A data key that this host was given, as it was wrapped for it: what it has copied opens with it while the cluster cannot
-    /// be reached, and where that was put back.
+    /// A data key that this host was given, as it was wrapped for it. The copies of this host open with it while
+    /// the cluster cannot be reached, and if the cluster was restored.
     private func kept(_ epoch: Int64) throws(CredentialError) -> [UInt8]? {
         try parts.files.read(Self.keyPrefix + String(epoch), of: group)
     }

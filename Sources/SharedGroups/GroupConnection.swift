@@ -2,7 +2,8 @@ import CredentialCore
 import StrictJSON
 import Synchronization
 
-/// This process's way to the cluster of one group: the connection, this host's key, and the data keys that it opens.
+/// This process's way to the cluster of one group: the connection, this host's key, and the data keys that it
+/// opens.
 final class GroupConnection: Sendable {
     let group: KeychainGroup
     let backend: ClusterConfiguration
@@ -25,9 +26,9 @@ final class GroupConnection: Sendable {
         var failure: (error: CredentialError, at: Int64)?
         /// The group's fingerprint by the first key, which was taken without anybody's word and is not told yet.
         var accepted: String?
-        /// Whether the group's record says that records of the present form stand in the cluster.
+        /// Whether the group's record declares that the cluster has records of the present form.
         var hasFormat = false
-        /// Whether this process has made it say so, which is not told yet.
+        /// Whether this process has raised the record's format, which is not reported yet.
         var raised = false
         /// The data keys of this host as the cluster has them, still wrapped.
         var given: [Int64: [UInt8]] = [:]
@@ -41,7 +42,7 @@ final class GroupConnection: Sendable {
     struct CachedRead {
         var reading: AccountSnapshot
         var at: Int64
-        /// Whether what it holds was given out already.
+        /// Whether its content was given out already.
         var isTold = false
     }
 
@@ -70,7 +71,7 @@ final class GroupConnection: Sendable {
         }
     }
 
-    /// Whether this process has raised the group's format; it is told once.
+    /// Whether this process has raised the group's format; it is reported once.
     func takeRaised() -> Bool {
         state.withLock { state in
             defer { state.raised = false }
@@ -100,19 +101,19 @@ final class GroupConnection: Sendable {
 
     func keys(_ id: String) -> AccountKeys { AccountKeys(group: path, id: id) }
 
-    /// The key under which a damaged record of an account is set aside.
+    /// The key under which a damaged record of an account is quarantined.
     func damagedPlace(_ key: String, _ id: String) -> String {
         let name = key.split(separator: "/").last ?? ""
         return "\(path)damaged/\(id)-\(name)-\(parts.clock.now.epochSeconds)"
     }
 
-    /// The account whose set stands under a key of the cluster; `nil` for any other key.
+    /// The account whose set is under a key of the cluster; `nil` for any other key.
     func account(ofSet key: String) -> String? { account(of: key, "set") }
 
-    /// The account whose intent stands under a key of the cluster; `nil` for any other key.
+    /// The account whose intent is under a key of the cluster; `nil` for any other key.
     func account(ofIntent key: String) -> String? { account(of: key, "intent") }
 
-    /// Whether a key below the accounts can be none of an account: somebody else has put it there.
+    /// Whether a key below the accounts cannot belong to an account: another program has written it.
     func isForeign(_ key: String) -> Bool {
         ["set", "intent", "live", "aside"].allSatisfy { account(of: key, $0) == nil }
     }
@@ -128,10 +129,10 @@ final class GroupConnection: Sendable {
 
     /// The records of some accounts and the epoch, all of one moment; the record of this host is checked, too.
     ///
-    /// - Throws: ``ErrorCode/temporary``; ``ErrorCode/storeUnavailable`` where another group is there;
-    ///   ``ErrorCode/storeLocked`` where this host is not admitted to it.
-    /// - Parameter mayBeOlder: whether the caller writes no account, or gives the group a new key, which a cluster that was put back
-    ///   needs.
+    /// - Throws: ``ErrorCode/temporary``; ``ErrorCode/storeUnavailable`` if another group is there;
+    ///   ``ErrorCode/storeLocked`` if this host is not admitted to it.
+    /// - Parameter mayBeOlder: whether the caller writes no account, or gives the group a new key, which a restored
+    ///   cluster needs.
     func standing(
         _ ids: [String], mayBeOlder: Bool = false
     ) throws(CredentialError) -> (sets: [ClusterRecord?], epoch: ClusterRecord) {
@@ -142,7 +143,7 @@ final class GroupConnection: Sendable {
         return (reading.records, epoch)
     }
 
-    /// All that stands of one account; this host is looked at, too.
+    /// All records of one account; this host is looked at, too.
     ///
     /// - Throws: as ``standing(_:mayBeOlder:)``.
     func account(_ id: String) throws(CredentialError) -> AccountSnapshot {
@@ -153,8 +154,8 @@ final class GroupConnection: Sendable {
         return AccountSnapshot(reading.records, epoch: epoch, host: host)
     }
 
-    /// The accounts' records without what they hold, the moment of which they are, and the number of the newest data key; this
-    /// host is looked at, too.
+    /// The accounts' records without their content, the moment of which they are, and the number of the newest data
+    /// key; this host is looked at, too.
     ///
     /// - Throws: as ``standing(_:mayBeOlder:)``.
     func listing() throws(CredentialError) -> (reading: ReadResult, epoch: Int64) {
@@ -164,7 +165,8 @@ final class GroupConnection: Sendable {
         return (reading, try GroupMembership.epoch(epoch))
     }
 
-    /// Reads with the keys that say whether the group is this one, and this host in it; gives what else was read.
+    /// Reads with the keys that show whether the group is this one, and this host in it; returns the other values
+    /// read.
     private func standing(
         _ mayBeOlder: Bool, _ read: ([String]) throws(CredentialError) -> ReadResult
     ) throws(CredentialError) -> (reading: ReadResult, epoch: ClusterRecord, host: ClusterRecord?) {
@@ -189,7 +191,7 @@ final class GroupConnection: Sendable {
                     + "\(group): it is another cluster, or the group was created again",
                 hint: "before this host joins the group again: credmgr groups leave \(group) --keep")
         }
-        // A cluster that was put back may say something else than before.
+        // A restored cluster may say something else than before.
         state.withLock { $0.hasFormat = facts.format == GroupFacts.format }
         guard let host = try found[2].map({ (record) throws(CredentialError) in try GroupHost(record) }),
             host.publicKey == backend.publicKey
@@ -199,7 +201,7 @@ final class GroupConnection: Sendable {
                 hint: "before this host joins the group again: credmgr groups leave \(group)")
         }
         let newest = try KeyEpoch(epoch)
-        // A host that was given a key may make a newer one, whatever has become of the newest.
+        // A host that was given a key may make a newer one, even if the newest is lost.
         guard newest.admits(host) || mayBeOlder && known > 0 else {
             let fingerprint = try host.fingerprint(parts.cryptography)
             throw CredentialError(
@@ -218,21 +220,23 @@ final class GroupConnection: Sendable {
             if try forgotten(by: newest).isEmpty { try take(facts, newest) }
         } else {
             try check(newest)
-            // At once: what is told later is judged by what this host knows.
+            // At once: this host's knowledge decides on later records.
             if newest.number != known { _ = try key(ofEpoch: newest.number) }
             try take(facts, newest)
         }
         return (reading, epoch, found[2])
     }
 
-    /// Takes what the hosts agree on, where one of them has set it; also where that is what a host begins with, so that it knows.
+    /// Takes the settings that the hosts agree on, if one of them has set them; also if they are the initial ones,
+    /// so that it knows.
     private func take(_ facts: GroupFacts, _ newest: KeyEpoch) throws(CredentialError) {
         if facts.settings == backend.settings, try settings != nil { return }
         guard try isAgreed(facts, newest) else { return }
         try facts.settings.write(to: parts.files, of: group)
     }
 
-    /// Whether a host of the group has set what stands there of what they agree on; without its newest key that cannot be told.
+    /// Whether a host of the group has set the agreed settings in the record; without its newest key that cannot be
+    /// decided.
     func isAgreed(_ facts: GroupFacts, _ newest: KeyEpoch) throws(CredentialError) -> Bool {
         let key: [UInt8]
         do throws(CredentialError) { key = try self.key(of: newest) } catch {
@@ -242,7 +246,8 @@ final class GroupConnection: Sendable {
         return try membership.wrap(facts.id).isAgreed(facts, key: key, epoch: newest.number)
     }
 
-    /// Notes which account of the group is the newest one: what is added next here comes right after it, or not at all.
+    /// Notes which account of the group is the newest one: the next account added here comes right after it, or not
+    /// at all.
     ///
     /// - Throws: as ``standing(_:mayBeOlder:)``.
     func beginNewAccount() throws(CredentialError) {
@@ -267,7 +272,7 @@ final class GroupConnection: Sendable {
         state.withLock { $0.seen[id] = reading.map { CachedRead(reading: $0, at: now) } }
     }
 
-    /// An account as it was seen a moment ago, to give out what it holds; it is told once. A command need not read
+    /// An account as it was seen a moment ago, to give out its content; it is given once. A command need not read
     /// an account again for its token if it has looked the account up for its choice.
     func tellSeen(_ id: String) -> AccountSnapshot? {
         let now = parts.bootClock.milliseconds
@@ -288,8 +293,8 @@ final class GroupConnection: Sendable {
 
     private static func counts(_ seen: CachedRead, _ now: Int64) -> Bool { now - seen.at < seenTime }
 
-    /// An account as it was seen a moment ago, with the data key that opens it, both sealed as they are in the cluster: for the
-    /// process that is to refresh it.
+    /// An account as it was seen a moment ago, with the data key that opens it, both sealed as they are in the
+    /// cluster: for the process that is to refresh it.
     func handOver(_ id: String) -> JSONObject? {
         let now = parts.bootClock.milliseconds
         return state.withLock { state in
@@ -305,7 +310,7 @@ final class GroupConnection: Sendable {
         }
     }
 
-    /// Takes up what ``handOver(_:)`` has given to another process of this host.
+    /// Resumes with the output that ``handOver(_:)`` has given to another process of this host.
     ///
     /// - Throws: ``ErrorCode/internalFault``.
     func resume(_ id: String, with handed: JSONObject) throws(CredentialError) {
@@ -320,7 +325,7 @@ final class GroupConnection: Sendable {
         }
     }
 
-    /// The number of the newest data key that this host was given; 0 for none.
+    /// The number of the newest data key that this host was given; 0 if it was given no key.
     var knownEpoch: Int64 {
         get throws(CredentialError) {
             if let known = state.withLock({ $0.knownEpoch }) { return known }
@@ -345,7 +350,7 @@ final class GroupConnection: Sendable {
         }
     }
 
-    /// The number of the data key that is to be used now; of the last one known where the cluster cannot be asked.
+    /// The number of the data key that is to be used now; of the last one known if the cluster cannot be asked.
     func currentEpoch() throws(CredentialError) -> Int64 {
         do throws(CredentialError) { return try GroupMembership.epoch(try standing([]).epoch) } catch {
             let known = try knownEpoch

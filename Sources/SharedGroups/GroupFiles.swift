@@ -1,9 +1,9 @@
 package import CredentialCore
 import StrictJSON
 
-/// Small files that this host keeps of a shared group: how the cluster is reached, and what it has written down.
+/// Small files that this host keeps of a shared group: how the cluster is reached, and the host's own notes.
 package protocol GroupFiles: Sendable {
-    /// The content of a file; `nil` where there is none.
+    /// The content of a file; `nil` if it does not exist.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
     func read(_ name: String, of group: KeychainGroup) throws(CredentialError) -> [UInt8]?
@@ -49,7 +49,7 @@ struct FileIntentLog: IntentLog {
             let nonce = object["nonce"]?.string.flatMap(Base64URL.decode).flatMap(IntentNonce.init(bytes:)),
             let maySend = object["may_send"]?.bool
         else { throw CredentialError(.storeDamaged, "the note of a refresh of \(account) is damaged") }
-        // In a copy of the folder nobody knows what the process does that wrote it.
+        // In a copy of the directory, the state of the process that wrote it is unknown.
         let isElsewhere = try object["place"]?.string.map { (place) throws(CredentialError) in
             place != (try files.place(of: group))
         }
@@ -81,7 +81,8 @@ struct FileIntentLog: IntentLog {
         try write(kept, account)
     }
 
-    /// How many transactions nobody may have answered, one after the other, and each be taken away when it is applied at last.
+    /// How many transactions may be without an answer, one after the other, and each be removed when it is applied
+    /// at last.
     private static let earlierLimit = 8
 
     private func write(_ note: IntentLogEntry, _ account: String) throws(CredentialError) {
@@ -166,8 +167,8 @@ extension ClusterConfiguration {
 }
 
 extension GroupSettings {
-    /// The settings that this host has last seen in the cluster, in a file beside the backend's: every process that
-    /// sees them writes the file, and only `join` and `leave` may say whether there is a backend.
+    /// The settings that this host has last seen in the cluster, in a file beside the backend's. Every process that
+    /// sees them writes the file, and only `join` and `leave` may decide whether there is a backend.
     static let fileName = "settings"
 
     func write(to files: any GroupFiles, of group: KeychainGroup) throws(CredentialError) {
@@ -176,7 +177,7 @@ extension GroupSettings {
         try files.write(JSONValue.object(object).bytes(), to: Self.fileName, of: group)
     }
 
-    /// Reads it; `nil` where there is none that can be read, as the cluster has it anyhow.
+    /// Reads it; `nil` if it cannot be read, as the cluster has it anyhow.
     init?(in files: any GroupFiles, of group: KeychainGroup) throws(CredentialError) {
         guard let content = try files.read(Self.fileName, of: group),
             let object = (try? JSONValue.parse(content, limits: .ownFile))?.object

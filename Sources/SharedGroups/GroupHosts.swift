@@ -17,8 +17,8 @@ package struct GroupHost: Sendable, Hashable {
     /// host's name, or cannot be shown.
     var user: String?
 
-    /// Whether it was ever given the group's data key, by what its record says: of another host only
-    /// ``GroupMembership/isProven(_:in:key:_:)`` tells.
+    /// Whether it was ever given the group's data key, by its own record: for another host only
+    /// ``GroupMembership/isProven(_:in:key:_:)`` decides.
     package var isAdmitted: Bool { admission != nil }
 
     /// How a host leaves.
@@ -57,12 +57,12 @@ package struct GroupHost: Sendable, Hashable {
 
     /// Whether the group goes on with it: it has the newest key and is not leaving.
     ///
-    /// - Parameter known: of whom one knows that they were expelled.
+    /// - Parameter known: the hosts that are known to be expelled.
     func keepsGroup(_ newest: KeyEpoch, known: KeyEpoch) -> Bool {
         newest.admits(self) && leaves == nil && !known.has(whenExpelled)
     }
 
-    /// As whom the cluster knows it.
+    /// The name under which the cluster knows it.
     var shownUser: String { user ?? name }
 
     /// The user in the host's record if it differs from the host's name: it becomes part of a command, and any
@@ -74,7 +74,7 @@ package struct GroupHost: Sendable, Hashable {
         return user
     }
 
-    /// As it stands in the epoch whose key it is given.
+    /// As it is in the epoch whose key it is given.
     var whenGivenKey: KeyEpoch.Host { KeyEpoch.Host(name: name, publicKey: publicKey, user: shownUser) }
 
     /// As it is remembered once it was expelled.
@@ -92,7 +92,7 @@ package struct GroupHost: Sendable, Hashable {
         return JSONValue.object(object).bytes()
     }
 
-    /// The error of a record that is none.
+    /// The error of a record that is not valid.
     static func damage(_ key: String) -> CredentialError {
         let parts = key.split(separator: "/hosts/", maxSplits: 1)
         let command = ShellQuoting.line(

@@ -3,8 +3,7 @@ import CredentialCore
 // The hosts that are let in, and those that are no longer; the group's data key proves that a host was let in
 // (decision 20).
 extension GroupMembership {
-    /// The hosts of the group as whoever has its data key sees them: who only says that it was let in waits.
-    ///
+    /// The hosts of the group as any holder of its data key sees them: a host that only claims to be let in waits.
     func roster(
         by keys: any GroupKeys
     ) throws(CredentialError) -> (hosts: [GroupHost], unproven: [String], damaged: [String]) {
@@ -17,14 +16,14 @@ extension GroupMembership {
             var proven: [GroupHost] = [], unproven: [String] = []
             for var host in hosts {
                 if try isProven(host, in: epoch, key: key, id) {
-                    // It may have asked only, where it stands in a cluster that was put back since.
+                    // It may have asked only, if its record is in a cluster that was restored since.
                     if host.admission == nil {
                         host.admission = try wrap(id).admission(of: host, key: key, epoch: epoch.number)
                     }
                 } else {
                     if host.isAdmitted { unproven.append(host.name) }
                     host.admission = nil
-                    // It may name another's, from whom the role would be taken.
+                    // It may name another host's user, which would lose the role.
                     host.user = nil
                 }
                 proven.append(host)
@@ -34,9 +33,10 @@ extension GroupMembership {
         throw busy
     }
 
-    /// Whether a host was given the key of an epoch by one who had it, and not only says so.
+    /// Whether a host was given the key of an epoch by one who had it, and does not only claim so.
     ///
-    /// - Parameter key: that of the epoch, which vouches for what stands in its record, too; `nil` where this host has only that.
+    /// - Parameter key: that of the epoch, which vouches for the content of its record, too; `nil` if this host has
+    ///   only that.
     func isProven(
         _ host: GroupHost, in epoch: KeyEpoch, key: [UInt8]?, _ id: [UInt8]
     ) throws(CredentialError) -> Bool {
@@ -47,12 +47,13 @@ extension GroupMembership {
 
     /// Gives a host the group's data key.
     ///
-    /// - Parameter fingerprint: what its own side shows; it must be that of the key in the cluster.
-    /// - Parameter memory: what this host has learned of the group.
-    /// - Parameter seal: seals under the newest key whatever is not, since the host is given no other. It is asked at each try:
-    ///   another host may have been expelled between two.
-    /// - Throws: what `seal` throws; ``ErrorCode/noSuchAccount`` when no such host has asked; ``ErrorCode/denied`` when the
-    ///   fingerprint is another, or the host was expelled; ``ErrorCode/storeLocked`` when this host is not admitted itself.
+    /// - Parameter fingerprint: the fingerprint that its own side shows; it must be that of the key in the cluster.
+    /// - Parameter memory: the facts that this host has learned of the group.
+    /// - Parameter seal: seals under the newest key any record that is not, since the host is given no other. It is
+    ///   asked at each try: another host may have been expelled between two.
+    /// - Throws: the errors of `seal`; ``ErrorCode/noSuchAccount`` when no such host has asked;
+    ///   ``ErrorCode/denied`` when the fingerprint is another, or the host was expelled; ``ErrorCode/storeLocked``
+    ///   when this host is not admitted itself.
     func admit(
         _ name: String, fingerprint: String, by own: (name: String, key: HostKey),
         _ memory: any RememberedGroupState,
@@ -65,7 +66,7 @@ extension GroupMembership {
                     .noSuchAccount, "no host called \(name) has asked to join")
             }
             let newest = try KeyEpoch(epochRecord)
-            // At once: it may be put back before anything is sealed anew.
+            // At once: the cluster may be restored before any record is sealed again.
             _ = try memory.known(newest)
             var host = try GroupHost(record)
             let shown = try host.fingerprint(cryptography)
@@ -88,7 +89,7 @@ extension GroupMembership {
             }
             let id = try groupID()
             let key = try memory.key(of: newest)
-            // Not by what its record says, which anybody may have written, nor without the key.
+            // Not by its record, which anybody may have written, nor without the key.
             if try isProven(host, in: newest, key: key, id),
                 try cluster.read([dataKey(newest.number, name)])[0] != nil
             {
@@ -112,14 +113,15 @@ extension GroupMembership {
     }
 
     /// Makes a new data key that `name` does not get, and takes its old ones away. Records that are sealed under
-    /// the old key stay so until they are sealed anew.
+    /// the old key stay so until they are sealed again.
     ///
     /// The new key goes to the hosts that were given the newest key that this host knows. That is not the cluster's
-    /// where that was put back, or somebody has put a key there that no host has made: who was expelled is expelled
+    /// epoch if the cluster was restored, or has a key that no host has made. Hosts that were expelled are expelled
     /// again with `name`, which may be one of them.
     ///
-    /// - Parameter fingerprint: that of its key, where another machine may have come under its name since.
-    /// - Parameter memory: what this host has learned of the group, asked at each try, as the cluster may be put back between two.
+    /// - Parameter fingerprint: that of its key, if another machine may have come under its name since.
+    /// - Parameter memory: the facts that this host has learned of the group, asked at each try, as the cluster may
+    ///   be restored between two.
     /// - Throws: as ``admit(_:fingerprint:by:_:sealing:)``.
     @discardableResult
     func expel(
@@ -133,7 +135,7 @@ extension GroupMembership {
         }
         for _ in 0..<Self.attempts {
             let reading = try cluster.read([epochKey], listing: path + "hosts/")
-            // Noted at once: it may be put back before the next read.
+            // Noted at once: the cluster may be restored before the next read.
             guard let seen = reading.records[0] else { throw noHost(name, among: []) }
             let known = try memory.known(KeyEpoch(seen))
             let found = try cluster.read([epochKey, groupKey] + reading.listed.map(\.key))
@@ -146,7 +148,7 @@ extension GroupMembership {
             }
             let epoch = try KeyEpoch(epochRecord), facts = try GroupFacts(groupRecord), id = facts.id
             let listed = found.dropFirst(2).compactMap(\.self)
-            // One that cannot be read is remembered by what stands in its place.
+            // A host that cannot be read is remembered by the value in its place.
             var hosts: [GroupHost] = []
             for record in listed {
                 if let host = try? GroupHost(record) {
@@ -158,7 +160,7 @@ extension GroupMembership {
                         name: self.name(of: record), publicKey: try cryptography.sha256(record.value),
                         joinedAt: clock.now))
             }
-            // Nobody expels itself, whatever stands there.
+            // No host expels itself, whichever records are there.
             func isOwn(_ host: GroupHost) -> Bool { host.name == own.name && host.publicKey == own.key.publicKey }
             // A host that was expelled meanwhile makes no key, nor does one that is not admitted.
             guard hosts.contains(where: isOwn) else {
@@ -181,7 +183,7 @@ extension GroupMembership {
                     "the host \(name) has the fingerprint \(try namesake.fingerprint(cryptography))",
                     hint: "credmgr groups hosts \(groupName)")
             }
-            // The agreed settings continue with a new key: as they stand in the cluster if there is no doubt about
+            // The agreed settings continue with a new key: as they are in the cluster if there is no doubt about
             // them, or as this host knows them. A host that knows no settings leaves the record as it is, for the
             // others to report.
             var settings = try memory.settings
@@ -204,7 +206,7 @@ extension GroupMembership {
                     transaction.changes.append(.remove(record.key))
                     continue
                 }
-                // This host knows itself which user the cluster takes it for, whatever another host has put into
+                // This host itself knows its user in the cluster, even if another host has put another name into
                 // its record.
                 if isOwn(host), case let user = ownUser(of: host), host.user != user {
                     host.user = user
@@ -258,12 +260,12 @@ extension GroupMembership {
                 guard try cluster.commit(transaction) else { continue }
             } catch {
                 guard error.code == .temporary, let standing = try cluster.read([epochKey])[0] else { throw error }
-                // Noted, as whatever is read: it may be put back.
+                // Noted, as every record read: the cluster may be restored.
                 _ = try memory.known(KeyEpoch(standing))
                 // It may have been done, and only its answer lost.
                 guard standing.value == next.encoded else { throw error }
             }
-            // At once: it may be put back before anybody has looked.
+            // At once: the cluster may be restored before any other host has looked.
             if let ownWrap { try memory.keep(key, next, ownWrap) }
             var expulsion = RemovalResult(
                 hosts: leaving.map { host in
@@ -271,15 +273,15 @@ extension GroupMembership {
                     return RemovalResult.Host(name: host.name, user: host.user, sharesUserWith: other)
                 })
             // This key material was wrapped for hosts that are no longer members, and by the passphrase, which they
-            // know. It opens nothing new, and the group is to be sealed anew, whatever becomes of this.
+            // know. It opens no new record, and the group is to be sealed again, even if this fails.
             do throws(CredentialError) { try remove(useless) } catch { expulsion.staleKeyringCopy = error }
             return expulsion
         }
         throw busy
     }
 
-    /// As whom the cluster knew a host that is taken out, by what a host of the group has made: it is told whose the role is to be
-    /// taken from.
+    /// The cluster's user for a host that is taken out, by records that a host of the group has made: the message
+    /// names the user whose role is to be taken away.
     private func user(
         of host: RevokedHost, _ gone: [GroupHost], _ judges: [(epoch: KeyEpoch, key: [UInt8]?)], _ id: [UInt8],
         _ memory: any RememberedGroupState
@@ -292,15 +294,15 @@ extension GroupMembership {
         return try memory.user(of: host)
     }
 
-    /// By which epoch it is told who belongs to the group: by that of the cluster, unless it does not name all of
-    /// whom this host knows that they were expelled, or was made by nobody of the group. If there are several, a
-    /// host belongs to the group by each of them.
+    /// The epochs that decide which hosts belong to the group: the cluster's, unless it lacks a host that this one
+    /// knows to be expelled, or no host of the group has made it. If there are several, a host belongs to the group
+    /// by each of them.
     private func judges(
         _ standing: KeyEpoch, _ known: KeyEpoch, _ memory: any RememberedGroupState
     ) throws(CredentialError) -> [(epoch: KeyEpoch, key: [UInt8]?)] {
         let key: [UInt8]
         do throws(CredentialError) { key = try memory.key(of: standing) } catch {
-            // Without one it may be that this host is not admitted; one that is none can be nobody's of the group.
+            // Without a key, this host may not be admitted; an invalid key cannot be from a host of the group.
             guard error.isOfKey, error.code != .storeLocked,
                 case let newest = try memory.newest(), !newest.isEmpty
             else { throw error }

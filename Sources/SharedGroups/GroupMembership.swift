@@ -3,8 +3,9 @@ import StrictJSON
 
 /// The membership of hosts in a shared group: `share`, `join`, `admit`, `expel`, `leave`.
 ///
-/// Below `PREFIX/GROUP/`: `group` (the group's random id), `epoch` (the number of the data key, who was expelled and who was given
-/// it), `hosts/NAME`, `keys/EPOCH/NAME` and `keys/EPOCH/-epoch`. Each change is a compare-and-swap on the epoch.
+/// Below `PREFIX/GROUP/`: `group` (the group's random id), `epoch` (the number of the data key, who was expelled
+/// and who was given it), `hosts/NAME`, `keys/EPOCH/NAME` and `keys/EPOCH/-epoch`. Each change is a
+/// compare-and-swap on the epoch.
 package struct GroupMembership: Sendable {
     let cluster: any Cluster
     let cryptography: any Cryptography & KeyAgreement
@@ -31,7 +32,7 @@ package struct GroupMembership: Sendable {
     package struct HostKey: Sendable {
         /// Stays in the host's own store.
         package var privateKey: [UInt8]
-        /// Stands in the cluster.
+        /// Stored in the cluster.
         package var publicKey: [UInt8]
 
         package init(privateKey: [UInt8], publicKey: [UInt8]) {
@@ -46,7 +47,7 @@ package struct GroupMembership: Sendable {
     var epochKey: String { path + "epoch" }
     /// No host can be called this.
     static let passphraseName = "-passphrase"
-    /// Nor this: what ``epochKey`` held while an epoch was the newest, for who was away.
+    /// Nor this: the value of ``epochKey`` while an epoch was the newest, for hosts that were away.
     private static let recordName = "-epoch"
     func recordKey(_ epoch: Int64) -> String { dataKey(epoch, Self.recordName) }
     func hostKey(_ name: String) -> String { path + "hosts/" + name }
@@ -55,7 +56,7 @@ package struct GroupMembership: Sendable {
     /// Begins a group: its id, its first data key, and this host as the first that has it.
     ///
     /// - Parameters:
-    ///   - settings: what its hosts agree on.
+    ///   - settings: the settings that its hosts agree on.
     ///   - passphrase: one that opens the data key, too.
     /// - Throws: ``ErrorCode/usage`` when there is a group under this path already.
     package func share(
@@ -86,8 +87,8 @@ package struct GroupMembership: Sendable {
             hint: "join this host to the group: credmgr groups join --help")
     }
 
-    /// Has a group that this host alone belongs to be as it is asked for now: nobody has told what came of the first try, which may
-    /// have asked for something else.
+    /// Has a group that this host alone belongs to be as it is asked for now: the result of the first try, which
+    /// may have asked for something else, is unknown.
     ///
     /// - Throws: as ``facts()``; ``ErrorCode/storeLocked``; ``ErrorCode/temporary``.
     func shareAgain(
@@ -150,8 +151,8 @@ package struct GroupMembership: Sendable {
     /// Lets this host in by the group's passphrase.
     ///
     /// - Parameter fingerprint: that the group must have.
-    /// - Throws: as ``join(_:_:)``; ``ErrorCode/denied`` for another passphrase, ``ErrorCode/unsupported`` where the group has
-    ///   none.
+    /// - Throws: as ``join(_:_:)``; ``ErrorCode/denied`` for another passphrase, ``ErrorCode/unsupported`` if the
+    ///   group has no passphrase.
     package func join(
         _ name: String, _ key: HostKey, passphrase: Secret, expecting fingerprint: String? = nil
     ) throws(CredentialError) -> GroupHost {
@@ -159,13 +160,15 @@ package struct GroupMembership: Sendable {
             let id = try groupID()
             let found = try cluster.read([hostKey(name), epochKey])
             guard let epochRecord = found[1] else { continue }
-            // It is put with the key and not before, so nothing is left of who does not know the passphrase.
+            // It is put with the key and not before, so no record is left of a host that does not know the
+            // passphrase.
             var host = own(name, key)
             if let record = found[0] { host = try GroupHost(record) }
             guard host.publicKey == key.publicKey else { throw isTaken(name) }
             let newest = try KeyEpoch(epochRecord), epoch = newest.number
             if newest.admits(host), try cluster.read([dataKey(epoch, name)])[0] != nil { return host }
-            // After the epoch, which the last host writes again as it begins to leave: the key would open nothing.
+            // After the epoch, which the last host writes again as it begins to leave: the key would open no
+            // record.
             guard try hosts().contains(where: { $0.keepsGroup(newest, known: .none) }) else {
                 throw CredentialError(
                     .temporary, "the last host of the group is leaving it",
@@ -203,7 +206,7 @@ package struct GroupMembership: Sendable {
     /// could be wrapped for.
     package func hosts() throws(CredentialError) -> [GroupHost] { try roster().hosts }
 
-    /// The hosts of the group, and the names under which none can be read.
+    /// The hosts of the group, and the names whose records cannot be read.
     func roster() throws(CredentialError) -> (hosts: [GroupHost], damaged: [String]) {
         var roster: (hosts: [GroupHost], damaged: [String]) = ([], [])
         for record in try cluster.list(path + "hosts/") {
@@ -229,7 +232,7 @@ package struct GroupMembership: Sendable {
         return try GroupFacts(record).id
     }
 
-    /// Has the group's record say that records of the present form stand in the cluster.
+    /// Has the group's record declare that the cluster has records of the present form.
     ///
     /// - Returns: whether it said so before.
     /// - Throws: as ``groupID()``; ``ErrorCode/temporary``.
@@ -247,12 +250,12 @@ package struct GroupMembership: Sendable {
         throw busy
     }
 
-    /// Changes what the hosts agree on.
+    /// Changes the settings that the hosts agree on.
     ///
     /// - Parameters:
-    ///   - known: what they do as this host knows it, where nobody of the group has set what stands there.
+    ///   - known: the settings as this host knows them, if no host of the group has set the ones in the record.
     ///   - key: that of an epoch.
-    /// - Throws: as ``groupID()``; ``ErrorCode/temporary``; what `key` throws.
+    /// - Throws: as ``groupID()``; ``ErrorCode/temporary``; the errors of `key`.
     @discardableResult
     func change(
         known: GroupSettings, _ key: (KeyEpoch) throws(CredentialError) -> [UInt8],
@@ -267,7 +270,7 @@ package struct GroupMembership: Sendable {
             change(&settings)
             var transaction = ClusterTransaction()
             transaction.expect(record, at: groupKey)
-            // A host that is expelled meanwhile can prove nothing by the key that is made then.
+            // A host that is expelled meanwhile can prove no claim by the key that is made then.
             transaction.expect(epochRecord, at: epochKey)
             transaction.changes = [
                 .put(
@@ -279,7 +282,7 @@ package struct GroupMembership: Sendable {
         throw busy
     }
 
-    /// The error of a record without which the group is none.
+    /// The error of a record that the group cannot do without.
     static func damaged(_ text: LocalizedMessage, _ key: String) -> CredentialError {
         let group = key.split(separator: "/").dropLast().last.map(String.init) ?? ""
         return CredentialError(
@@ -291,7 +294,7 @@ package struct GroupMembership: Sendable {
 
     /// The data key of an epoch as the cluster has it for a host.
     ///
-    /// - Throws: ``ErrorCode/storeLocked`` where it has none.
+    /// - Throws: ``ErrorCode/storeLocked`` if it has no key.
     func open(
         _ epoch: Int64, _ id: [UInt8], _ own: (name: String, key: HostKey)
     ) throws(CredentialError) -> [UInt8] {

@@ -1,12 +1,12 @@
 import CredentialCore
 import StrictJSON
 
-/// The settings that the hosts of a group agree on; they stand in clear beside the group's id, with a proof that
-/// one of the hosts has set them.
+/// The settings that the hosts of a group agree on; they are in clear beside the group's id, with a proof that one
+/// of the hosts has set them.
 package struct GroupSettings: Sendable, Hashable {
     /// How long an access token is kept before the cluster is asked again, in seconds.
     package var cacheSeconds = ClusterConfiguration.standardCacheSeconds
-    /// After how many seconds a refresh is repeated that nobody knows the end of; `nil` for never.
+    /// After how many seconds a refresh with an unknown end is repeated; `nil` for never.
     package var takeOverSeconds: Int64?
 
     package init() {}
@@ -30,10 +30,10 @@ struct GroupFacts: Sendable {
     let settings: GroupSettings
     /// That one who has the data key of an epoch has set them.
     private(set) var agreement: KeyEndorsement?
-    /// Members that a newer version has put there stay.
+    /// Members that a newer version has written stay.
     private var object = JSONObject()
 
-    /// The form of what is sealed in the group: the records' and so on (``GroupCipher``).
+    /// The form of sealed data in the group: the records' and so on (``GroupCipher``).
     let format: Int64
     /// The form that this program writes; it reads the first one as well.
     static let format: Int64 = 2
@@ -73,14 +73,14 @@ struct GroupFacts: Sendable {
         agreement = KeyEndorsement(object["agreed"])
     }
 
-    /// As it stands in the cluster once records of the present form do.
+    /// As stored in the cluster once it has records of the present form.
     var raised: [UInt8] {
         var object = object
         object["version"] = .integer(Self.format)
         return JSONValue.object(object).bytes()
     }
 
-    /// As it stands in the cluster once one who has the data key of an epoch has set what the hosts agree on.
+    /// As stored in the cluster once a holder of an epoch's data key has set the agreed settings.
     ///
     /// - Throws: ``ErrorCode/internalFault``.
     func encoded(

@@ -1,7 +1,8 @@
 import CredentialCore
 import StrictJSON
 
-/// Recorded before a refresh token is sent: by whom, and which token. As long as it stands nobody else sends that token.
+/// Recorded before a refresh token is sent: by which host, and which token. As long as it is there, no other
+/// process sends that token.
 struct Intent: Hashable {
     /// The value that distinguishes the intent from every other.
     let nonce: IntentNonce
@@ -34,7 +35,7 @@ struct Intent: Hashable {
         self.time = time
     }
 
-    /// Reads what was sealed.
+    /// Reads the sealed content.
     ///
     /// - Throws: ``ErrorCode/storeDamaged``.
     init(decoding bytes: [UInt8]) throws(CredentialError) {

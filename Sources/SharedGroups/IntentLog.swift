@@ -2,8 +2,8 @@ package import CredentialCore
 
 /// The notes of this host about its own refreshes, synced: they outlive a crash, not the loss of the data folder.
 ///
-/// "The same host" is the folder that holds the note; a cloned machine with the same key is another, also where the folder was
-/// cloned with it.
+/// "The same host" is the directory that holds the note; a cloned machine with the same key is another, also if the
+/// directory was cloned with it.
 package protocol IntentLog: Sendable {
     /// The last note of this host about an account's intent.
     func intent(of account: String) throws(CredentialError) -> IntentLogEntry?
@@ -15,14 +15,14 @@ package protocol IntentLog: Sendable {
     /// Forgets an intent that was certainly not sent, and is taken away.
     func forget(_ nonce: IntentNonce, of account: String) throws(CredentialError)
 
-    /// An answer that is not known to be in the cluster, sealed; `nil` if there is none.
+    /// An answer that is not known to be in the cluster, sealed; `nil` if there is no such answer.
     func journal(of account: String) throws(CredentialError) -> [UInt8]?
 
     /// Keeps a sealed answer, synced.
     func keepJournal(_ entry: [UInt8], of account: String) throws(CredentialError)
 
-    /// Forgets the answer, which is in the cluster now, and every intent: none of an earlier transaction can be applied any
-    /// more.
+    /// Forgets the answer, which is in the cluster now, and every intent: transactions of earlier intents cannot be
+    /// applied any more.
     func dropJournal(of account: String) throws(CredentialError)
 }
 
@@ -32,9 +32,10 @@ package struct IntentLogEntry: Sendable, Hashable {
     package var nonce: IntentNonce
     /// Whether the refresh token may have left this host under it.
     package var maySend: Bool
-    /// Whether a process is about to send it, unless that has ended: who finds this in a copy of the folder knows nothing of it.
+    /// Whether a process is about to send it, unless that has ended: a process that finds this in a copy of the
+    /// directory cannot know that.
     package var isUnderWay = false
-    /// Earlier intents, none of which was sent.
+    /// Earlier intents, all unsent.
     package var earlier: [IntentNonce] = []
     /// When the last one was recorded; `nil` for the time that was noted before.
     package var time: Timestamp?

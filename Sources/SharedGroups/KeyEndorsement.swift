@@ -1,8 +1,8 @@
 import CredentialCore
 import StrictJSON
 
-/// That whoever has the data key of an epoch vouches for what stands in the cluster: that takes any record, and nobody else can make
-/// this (decision 20).
+/// That a holder of an epoch's data key vouches for the content of the cluster: that takes any record, and no other
+/// process can make this (decision 20).
 struct KeyEndorsement: Sendable, Hashable {
     /// The epoch.
     let epoch: Int64
@@ -16,7 +16,7 @@ struct KeyEndorsement: Sendable, Hashable {
         self.proof = proof
     }
 
-    /// Reads what ``json`` gives; `nil` where it is none.
+    /// Reads the output of ``json``; `nil` for any other value.
     init?(_ value: JSONValue?) {
         guard let object = value?.object, let epoch = object["epoch"]?.integer,
             let proof = object["proof"]?.string.flatMap(Base64URL.decode)

@@ -1,20 +1,21 @@
 import CredentialCore
 import StrictJSON
 
-/// Which data key of a group is the newest, and whom the group has expelled up to then: what stands in the cluster under `epoch`,
-/// and what a host remembers of it.
+/// Which data key of a group is the newest, and which hosts the group has expelled up to then: the value of `epoch`
+/// in the cluster, and a host's memory of it.
 ///
-/// Every new key is made because somebody was expelled, and names somebody more. So a cluster that was put back is known by whom it
-/// does not name: a number alone would not tell, since two hosts may count on from the same one.
+/// Every new key is made because a host was expelled, and names one host more. So a restored cluster is recognized
+/// by the hosts that it does not name: a number alone would not show it, since two hosts may count on from the same
+/// one.
 struct KeyEpoch: Sendable, Hashable {
-    /// The number of the data key: how many there have been, and 32 random bits, so that no two keys of a group have one number
-    /// even where the cluster was put back in between.
+    /// The number of the data key: how many there have been, and 32 random bits, so that no two keys of a group
+    /// have one number even if the cluster was restored in between.
     let number: Int64
     /// The hosts that the group has expelled; in the cluster the earliest first.
     let expelled: [RevokedHost]
     /// The hosts that were given the key when it was made. A host that comes later has a proof in its own record.
     let hosts: [Host]
-    /// As it stands in the cluster, byte by byte.
+    /// As stored in the cluster, byte by byte.
     let encoded: [UInt8]
 
     /// A host that was given the key of an epoch.
@@ -49,17 +50,16 @@ struct KeyEpoch: Sendable, Hashable {
     /// The number of the first of a group.
     static let firstNumber: Int64 = 1
 
-    /// None: what a host knows that has seen nothing yet.
+    /// No epoch: the memory of a host that has not seen one yet.
     static let none = KeyEpoch(number: 0)
 
     /// The one after this and after all that `known` has, for a group without some more hosts.
     ///
     /// - Parameters:
-    ///   - name: who is expelled now. The host has written the key in its record itself: if that key belongs only
-    ///     to hosts that are expelled already, or to a host that stays, a key of no host stands in its place.
+    ///   - name: who is expelled now. The host has written the key in its record itself. If that key belongs only
+    ///     to hosts that are expelled already, or to a host that stays, a key of no host takes its place.
     ///   - hosts: who is given the key.
-    ///   - user: as whom the cluster knew a host that was expelled. The name in the cluster may come from any
-    ///     client.
+    ///   - user: the cluster's user for a host that was expelled. The name in the cluster may come from any client.
     func next(
         expelling name: String, _ gone: [RevokedHost], known: KeyEpoch, hosts: [Host], _ random: any RandomSource,
         user: (RevokedHost) throws(CredentialError) -> String? = { _ in nil }
@@ -85,7 +85,7 @@ struct KeyEpoch: Sendable, Hashable {
     /// Whether a host was given the key when it was made.
     func gaveKey(to host: GroupHost) -> Bool { hosts.contains(host.whenGivenKey) }
 
-    /// Whether a host has the key, by what this and its own record claim.
+    /// Whether a host has the key, by the claims of this and its own record.
     func admits(_ host: GroupHost) -> Bool { gaveKey(to: host) || host.admission?.epoch == number }
 
     /// Reads a record of the cluster.
@@ -98,7 +98,7 @@ struct KeyEpoch: Sendable, Hashable {
         self = epoch
     }
 
-    /// Reads what ``encoded`` gives; `nil` where it is none.
+    /// Reads the output of ``encoded``; `nil` for any other content.
     init?(content: [UInt8]) {
         guard let object = try? JSONValue.parse(content, limits: .ownFile).object,
             let number = object["number"]?.integer, number > 0,
@@ -129,12 +129,12 @@ struct KeyEpoch: Sendable, Hashable {
 struct RevokedHost: Sendable, Hashable {
     /// The name that the host had.
     let name: String
-    /// Its key, which is given nothing more.
+    /// Its key, which is given no new data key.
     let publicKey: [UInt8]
-    /// As whom the cluster knew it, by the hosts that have expelled it; `nil` where they could not tell.
+    /// The cluster's user for it, by the hosts that have expelled it; `nil` if they could not see it.
     var user: String?
 
-    /// Whether another is this one, whatever is known of it.
+    /// Whether another is this one, compared by name and key alone.
     func isSame(_ other: RevokedHost) -> Bool { name == other.name && publicKey == other.publicKey }
 
     /// The fingerprint that users compare, as for a host of the group.
@@ -144,7 +144,7 @@ struct RevokedHost: Sendable, Hashable {
         try GroupHost.fingerprint(of: publicKey, cryptography)
     }
 
-    /// The command that takes it out, and nobody who may have come under its name since.
+    /// The command that takes it out, and no host that may have come under its name since.
     ///
     /// - Throws: as ``fingerprint(_:)``.
     func expelling(

@@ -7,23 +7,26 @@ struct DataKey: Sendable {
     let epoch: Int64
     /// 32 bytes.
     let bytes: [UInt8]
-    /// The SHA-256 of the epoch's record as it stood in the cluster: another one under the same number counts for nothing.
+    /// The SHA-256 of the epoch's record as it was in the cluster: another one under the same number does not
+    /// count.
     let recordDigest: [UInt8]
-    /// That who has made it had earlier keys, by their epochs' numbers; what ``KeyWrap/link(to:from:)`` gives.
+    /// That its maker had earlier keys, by their epochs' numbers; the output of ``KeyWrap/link(to:from:)``.
     var links: [Int64: [UInt8]] = [:]
 
     /// How many earlier keys one is linked to.
     static let linked = 16
 }
 
-/// The data key of an epoch, wrapped for one host by another: two agreements with the host's X25519 key, of a new key and of the
-/// maker's own, HKDF, and ChaCha20-Poly1305. Nobody but the maker can have wrapped it, as in the authenticated mode of RFC 9180 §5.1.3.
+/// The data key of an epoch, wrapped for one host by another: two agreements with the host's X25519 key, of a new
+/// key and of the maker's own, HKDF, and ChaCha20-Poly1305. Only the maker can have wrapped it, as in the
+/// authenticated mode of RFC 9180 §5.1.3.
 ///
 /// ```
 /// 03  MAKER'S PUBLIC KEY (32)  EPHEMERAL PUBLIC KEY (32)  NONCE (12)  SEALED KEY
 /// ```
 ///
-/// The group's id, the epoch and the host's name are authenticated, so that a key cannot be put under another's name.
+/// The group's id, the epoch and the host's name are authenticated, so that a key cannot be put under another's
+/// name.
 struct KeyWrap: Sendable {
     let cryptography: any Cryptography & KeyAgreement
     let random: any RandomSource
@@ -75,7 +78,7 @@ struct KeyWrap: Sendable {
 
     /// Wraps a data key for a host.
     ///
-    /// - Throws: ``ErrorCode/validationFailed`` when the host's key is none.
+    /// - Throws: ``ErrorCode/validationFailed`` when the host's key is not valid.
     func wrap(
         _ key: DataKey, for host: GroupHost, by maker: GroupMembership.HostKey
     ) throws(CredentialError) -> [UInt8] {
@@ -90,7 +93,7 @@ struct KeyWrap: Sendable {
         return [Self.version] + head + nonce + sealed
     }
 
-    /// Opens what was wrapped for this host, and says whose key has made it.
+    /// Opens a key wrapped for this host, and names the key of its maker.
     ///
     /// - Throws: ``ErrorCode/storeLocked`` when it was wrapped for another, or was changed.
     func unwrap(
@@ -110,9 +113,9 @@ struct KeyWrap: Sendable {
         return (key, maker)
     }
 
-    /// The fingerprint that people compare of the group itself: 16 bytes that HKDF makes of the data key of an epoch, in groups of four digits.
-    /// Only holders of the data key can compute it, and it does not reveal the key. An expelled host knows the fingerprints of older
-    /// keys only.
+    /// The fingerprint that people compare of the group itself: 16 bytes that HKDF makes of the data key of an
+    /// epoch, in groups of four digits. Only holders of the data key can compute it, and it does not reveal the
+    /// key. An expelled host knows the fingerprints of older keys only.
     ///
     /// - Throws: ``ErrorCode/internalFault``.
     func fingerprint(of key: [UInt8], epoch: Int64) throws(CredentialError) -> String {
@@ -123,7 +126,7 @@ struct KeyWrap: Sendable {
 
     /// Checks the fingerprint of the first key that this host is given.
     ///
-    /// - Throws: ``ErrorCode/denied`` where it is not the one that is expected.
+    /// - Throws: ``ErrorCode/denied`` if it is not the one that is expected.
     func check(_ key: [UInt8], epoch: Int64, has expected: String?) throws(CredentialError) {
         guard let expected else { return }
         let shown = try fingerprint(of: key, epoch: epoch)
@@ -136,8 +139,8 @@ struct KeyWrap: Sendable {
         )
     }
 
-    /// The proof that a host was let in by one who has the data key of an epoch: HKDF of that key over the group, the epoch, and the
-    /// host's name, key and user.
+    /// The proof that a host was let in by one who has the data key of an epoch: HKDF of that key over the group,
+    /// the epoch, and the host's name, key and user.
     ///
     /// - Throws: ``ErrorCode/internalFault``.
     func admission(
@@ -148,7 +151,7 @@ struct KeyWrap: Sendable {
             key, epoch)
     }
 
-    /// Whether a host was let in, and not only says so.
+    /// Whether a host was let in, and does not only claim so.
     ///
     /// - Throws: ``ErrorCode/internalFault``.
     func isAdmitted(_ host: GroupHost, key: [UInt8], epoch: Int64) throws(CredentialError) -> Bool {
@@ -156,7 +159,7 @@ struct KeyWrap: Sendable {
         return Self.isSame(admission, try self.admission(of: host, key: key, epoch: epoch))
     }
 
-    /// The proof that one who has the data key of an epoch has set what the hosts agree on.
+    /// The proof that a holder of an epoch's data key has set the agreed settings.
     ///
     /// - Throws: ``ErrorCode/internalFault``.
     func agreement(
@@ -166,7 +169,7 @@ struct KeyWrap: Sendable {
         return try proof("credmgr settings 1/\(epoch)/\(settings.cacheSeconds)/\(takeOver)", key, epoch)
     }
 
-    /// Whether what the group's record says was set by one who has the data key of an epoch.
+    /// Whether a holder of an epoch's data key has set the content of the group's record.
     ///
     /// - Throws: ``ErrorCode/internalFault``.
     func isAgreed(_ facts: GroupFacts, key: [UInt8], epoch: Int64) throws(CredentialError) -> Bool {
@@ -196,7 +199,7 @@ struct KeyWrap: Sendable {
         return [Self.passphraseVersion] + salt + nonce + sealed
     }
 
-    /// Opens what ``wrap(_:by:epoch:)`` made.
+    /// Opens the output of ``wrap(_:by:epoch:)``.
     ///
     /// - Throws: ``ErrorCode/denied`` for another passphrase.
     func unwrap(

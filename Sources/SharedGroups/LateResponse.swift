@@ -9,7 +9,7 @@ struct LateResponse: Hashable {
     var replaced: TokenDigest
     /// Of which policy.
     var policy: String
-    /// The token set with what was issued.
+    /// The token set with the issued tokens.
     var tokenSet: TokenSet
 
     private static let salted = SaltedSeal(for: "credmgr late answer 2")
@@ -25,7 +25,7 @@ struct LateResponse: Hashable {
         self.tokenSet = tokenSet
     }
 
-    /// As it stands in the journal of the host.
+    /// As stored in the journal of the host.
     func sealed(
         by key: [UInt8], _ cryptography: any Cryptography, _ random: any RandomSource
     ) throws(CredentialError) -> [UInt8] {
@@ -34,7 +34,7 @@ struct LateResponse: Hashable {
                 JSONValue.object(json).bytes(), key: key, context: Self.mark, random, cryptography))
     }
 
-    /// Reads what ``sealed(by:_:_:)`` made.
+    /// Reads the output of ``sealed(by:_:_:)``.
     ///
     /// - Throws: ``ErrorCode/storeDamaged``.
     init(opening entry: [UInt8], key: [UInt8], _ cryptography: any Cryptography) throws(CredentialError) {
@@ -85,10 +85,11 @@ struct LateResponse: Hashable {
 }
 
 extension TokenSet {
-    /// Takes over what was issued for a policy: its grant and its access tokens; all else stays as it is here.
+    /// Takes over the tokens that were issued for a policy: its grant and its access tokens; all else stays as it
+    /// is here.
     mutating func take(_ policy: String, of issued: TokenSet) {
         grants[policy] = issued.grants[policy]
-        // A line goes on even where an answer of long ago takes the place of what was refused meanwhile.
+        // A line goes on even if an answer of long ago replaces a token that was refused meanwhile.
         if let line = issued.lines[policy] {
             let standing = lines[policy]
             lines[policy] =
@@ -108,7 +109,8 @@ extension TokenSet {
         generation += 1
     }
 
-    /// Takes over the grants that `known` has in the place of those here, each with its access tokens; all else stays as it is.
+    /// Takes over the grants that `known` has in the place of those here, each with its access tokens; all else
+    /// stays as it is.
     ///
     /// - Returns: whether there was one.
     mutating func takeNewer(of known: TokenSet) -> Bool {
@@ -124,8 +126,8 @@ extension TokenSet {
         return took
     }
 
-    /// Begins a line for every grant whose refresh token is not that of `before`: somebody has signed in. A grant that is gone
-    /// has none.
+    /// Begins a line for every grant whose refresh token is not that of `before`: a user has signed in. A grant
+    /// that is gone has no line.
     mutating func beginLines(after before: TokenSet?, _ random: any RandomSource) {
         for (policy, grant) in grants
         where lines[policy] == nil || before?.grants[policy] == nil

@@ -1,13 +1,14 @@
 import CredentialCore
 
-/// The knowledge of a host about its group, whatever stands in the cluster now.
+/// The knowledge of a host about its group, independent of the cluster's present content.
 protocol RememberedGroupState: GroupKeys {
-    /// Notes whom the cluster names as expelled, and gives all of whom this host has seen that they were. Another process of it may have
-    /// learned more meanwhile, so it is looked up each time.
+    /// Notes the hosts that the cluster names as expelled, and gives all hosts that this host has seen to be
+    /// expelled. Another process of it may have learned more meanwhile, so it is looked up each time.
     func known(_ epoch: KeyEpoch) throws(CredentialError) -> KeyEpoch
 
-    /// Of the epochs whose key this host was given those after which it knows of nobody's being expelled: one, or several where the
-    /// cluster was put back and hosts have counted on from there. Without the key where a process was stopped as it was given it.
+    /// Of the epochs whose key this host was given, those without a later expulsion that it knows of. There are
+    /// several if the cluster was restored and hosts have counted on from there. Without the key if a process was
+    /// stopped as it was given it.
     func newest() throws(CredentialError) -> [(epoch: KeyEpoch, key: [UInt8]?)]
 
     /// The keys that this host was given, by their numbers, as far as they open.
@@ -17,18 +18,18 @@ protocol RememberedGroupState: GroupKeys {
     /// settings.
     var settings: GroupSettings? { get throws(CredentialError) }
 
-    /// As whom the cluster knew a host, by the makers of the keys that are kept here; `nil` where they do not tell. Anybody may have
-    /// put a record there with another's key, so its name counts, too.
+    /// The cluster's user for a host, by the makers of the keys that are kept here; `nil` if they do not name it.
+    /// Anybody may have put a record there with another's key, so its name counts, too.
     func user(of host: RevokedHost) throws(CredentialError) -> String?
 
     /// Keeps a key, as it was wrapped for this host, with the record of its epoch.
     func keep(_ key: DataKey, _ record: KeyEpoch, _ wrapped: [UInt8]) throws(CredentialError)
 }
 
-// The knowledge that this host remembers, whatever becomes of the cluster.
+// The knowledge that this host remembers, even if the cluster is lost or restored.
 extension GroupConnection: RememberedGroupState {
-    /// Before the key of an expelled host: each has a file of its own, since several processes of this host may learn of several at
-    /// once.
+    /// Before the key of an expelled host: each has a file of its own, since several processes of this host may
+    /// learn of several at once.
     private static let expelledPrefix = "expelled-"
 
     /// The newest key and the expelled hosts that this host knows of. Another process of it may have learned more
@@ -52,7 +53,7 @@ extension GroupConnection: RememberedGroupState {
         return notes
     }
 
-    /// The epochs in which this host has seen somebody to be expelled, and of which it has kept nothing.
+    /// The epochs in which this host has seen an expulsion, and of which it has kept no key.
     private func notedEpochs() throws(CredentialError) -> Set<Int64> {
         let kept = try keptEpochs(), named = try vouchedExpelled()
         return Set(try expelledNotes().filter { !$0.missing(in: named).isEmpty }.map(\.number))
@@ -122,7 +123,7 @@ extension GroupConnection: RememberedGroupState {
         return all
     }
 
-    /// Forgets the keys of a time before this host joined anew: it begins as somebody who knows nothing.
+    /// Forgets the keys of a time before this host joined again: it begins without any knowledge.
     func forgetUnopened() throws(CredentialError) {
         guard try givenKeys().isEmpty else { return }
         for name in try parts.files.names(of: group)
@@ -131,14 +132,14 @@ extension GroupConnection: RememberedGroupState {
         }
     }
 
-    /// Before the number of an epoch: what its record in the cluster was when this host was given its key.
+    /// Before the number of an epoch: its record in the cluster at the time when this host was given its key.
     private static let epochPrefix = "epoch-"
 
     /// The epochs whose key this host was given, as their makers have vouched for them.
     private func keptEpochs() throws(CredentialError) -> [KeyEpoch] {
         var epochs: [KeyEpoch] = []
         for name in try parts.files.names(of: group) where name.hasPrefix(Self.epochPrefix) {
-            // One that is damaged vouches for nobody.
+            // A damaged epoch vouches for no host.
             guard let content = try parts.files.read(name, of: group), let epoch = KeyEpoch(content: content) else {
                 continue
             }
@@ -147,17 +148,17 @@ extension GroupConnection: RememberedGroupState {
         return epochs
     }
 
-    /// Those of which no other names everybody whom they name as expelled, and somebody more.
+    /// The epochs without another epoch that names all of their expelled hosts and at least one more.
     private static func newest(_ epochs: [KeyEpoch]) -> [KeyEpoch] {
         epochs.filter { one in
             !epochs.contains { one.missing(in: $0).isEmpty && !$0.missing(in: one).isEmpty }
         }
     }
 
-    /// Looks whether a key was made by a host of the group: by one that has the newest key of which this host knows, which nobody has
-    /// who was expelled; or by one that was given it, where nobody is given this one who was not given that. So it is where two hosts
-    /// have counted on from one that was put back, and if there are several it must be so of each. To whom no key was given yet anybody
-    /// may give one.
+    /// Checks that a host of the group made a key: a holder of the newest key that this host knows, which no
+    /// expelled host has. A host that was given that key is accepted, too, if this key goes only to hosts that were
+    /// given that one. So it is if two hosts have counted on from a restored epoch, and if there are several it
+    /// must be so of each. To a host that was given no key yet, anybody may give one.
     ///
     /// - Throws: ``ErrorCode/storeUnavailable``.
     func checkMaker(
@@ -195,7 +196,8 @@ extension GroupConnection: RememberedGroupState {
         throw try foreignKey()
     }
 
-    /// Whether who has made a key has the newest of which this host knows. Of several each names somebody who may have another's.
+    /// Whether who has made a key has the newest of which this host knows. Of several, each names a host that may
+    /// have another's key.
     private func isLinked(
         _ key: DataKey, _ given: [Int64: DataKey], _ kept: [KeyEpoch]
     ) throws(CredentialError) -> Bool {
@@ -206,7 +208,8 @@ extension GroupConnection: RememberedGroupState {
         return false
     }
 
-    /// Looks whether what stands in the cluster of an epoch is what the maker of its key has vouched for, and remembers that.
+    /// Checks that the cluster's record of an epoch is the one that the maker of its key has vouched for, and
+    /// remembers that.
     ///
     /// - Throws: ``ErrorCode/storeUnavailable``.
     func confirm(_ key: DataKey) throws(CredentialError) {
@@ -219,7 +222,7 @@ extension GroupConnection: RememberedGroupState {
         noteConfirmed(key.epoch, content)
     }
 
-    /// The error of a key that nobody of the group has made.
+    /// The error of a key that no host of the group has made.
     func foreignKey() throws(CredentialError) -> CredentialError {
         let join: LocalizedMessage =
             "to accept the key, before this host joins the group again: credmgr groups leave \(group) --keep"

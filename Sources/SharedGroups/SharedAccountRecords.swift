@@ -1,10 +1,11 @@
 package import CredentialCore
 
-/// The records of all groups: those of a shared group stand in its cluster, sealed; this machine keeps a copy of each, by
-/// which names are found and cached tokens are tied to a record, and which serves while the cluster cannot be reached.
+/// The records of all groups. Those of a shared group are in its cluster, sealed. This machine keeps a copy of
+/// each, by which names are found and cached tokens are tied to a record, and which serves while the cluster cannot
+/// be reached.
 ///
-/// In the cluster an account is one record, its token set, which carries its facts; the record's generation is the cluster's
-/// revision of it (decision 11).
+/// In the cluster an account is one record, its token set, which carries its facts; the record's generation is the
+/// cluster's revision of it (decision 11).
 package struct SharedAccountRecords: AccountRecordStore {
     let sharing: ClusterGroupService
     private var local: any AccountRecordStore { sharing.parts.local }
@@ -20,7 +21,7 @@ package struct SharedAccountRecords: AccountRecordStore {
         return groups.sorted { $0.name < $1.name }
     }
 
-    /// Whether a group is shared, or nobody can tell: what is wrong with its file is told to whoever looks into it.
+    /// Whether a group is shared, or this cannot be decided: the command that opens its file reports the fault.
     private func mayBeShared(_ group: KeychainGroup) -> Bool {
         do throws(CredentialError) { return try sharing.backend(of: group) != nil } catch { return true }
     }
@@ -49,8 +50,8 @@ package struct SharedAccountRecords: AccountRecordStore {
         -> AccountIndex
     {
         guard mayBeShared(group) else { return try local.index(of: group, check) }
-        // A group that this host cannot look into leaves the names of the others what they are. If none of these
-        // names is meant, the group is asked for its own, and reports the fault.
+        // A group that this host cannot look into leaves the names of the others unchanged. If no such name is
+        // meant, the group is asked for its own, and reports the fault.
         do throws(CredentialError) { return try local.index(of: group, check).readable } catch {
             return AccountIndex()
         }
@@ -134,7 +135,8 @@ package struct SharedAccountRecords: AccountRecordStore {
         throw Self.busy(record.group)
     }
 
-    /// Has a transaction tell that an account is added, and demand that none was since somebody here has looked who there is.
+    /// Has a transaction record that an account is added, and demand that no account was added since this host has
+    /// listed them.
     private func add(_ newcomers: ClusterRecord??, in transaction: inout ClusterTransaction, _ keys: AccountKeys) {
         if let newcomers { transaction.expect(newcomers, at: keys.newcomers) }
         transaction.changes.append(.put(keys.newcomers, sharing.parts.random.bytes(Self.newcomerSize)))
@@ -149,8 +151,8 @@ package struct SharedAccountRecords: AccountRecordStore {
             hint: "try again")
     }
 
-    /// Whether a record is the one that the caller has read. Revisions come again where a cluster was put back, so it is also
-    /// compared with what this machine has copied of that revision.
+    /// Whether a record is the one that the caller has read. Revisions repeat if a cluster was restored, so it is
+    /// also compared with this machine's copy of that revision.
     private func isExpected(
         _ record: ClusterRecord?, _ expected: Int64?, _ link: GroupConnection
     ) throws(CredentialError) -> Bool {
@@ -162,7 +164,7 @@ package struct SharedAccountRecords: AccountRecordStore {
         return copy.bytes == record.value
     }
 
-    /// The token set that is replaced; none where it is damaged.
+    /// The token set that is replaced; `nil` if it is damaged.
     private func before(_ record: ClusterRecord?, _ link: GroupConnection) throws(CredentialError) -> TokenSet? {
         guard let record else { return nil }
         do throws(CredentialError) { return try link.seal.tokenSet(in: record) } catch {
@@ -171,7 +173,7 @@ package struct SharedAccountRecords: AccountRecordStore {
         }
     }
 
-    /// - Returns: `nil` where something else of the group has changed.
+    /// - Returns: `nil` if something else of the group has changed.
     private func commit(
         _ transaction: ClusterTransaction, _ key: String, _ value: [UInt8], _ link: GroupConnection
     ) throws(CredentialError) -> WriteResult? {
@@ -180,7 +182,7 @@ package struct SharedAccountRecords: AccountRecordStore {
             guard error.code == .temporary else { throw error }
             failure = error
         }
-        // An error does not say that it was not written: what is there does.
+        // An error does not prove that it was not written: the record there does.
         let newcomers = link.keys("").newcomers
         let found: [ClusterRecord?]
         do throws(CredentialError) { found = try link.cluster.read([key, newcomers]) } catch {
@@ -190,7 +192,7 @@ package struct SharedAccountRecords: AccountRecordStore {
         if now?.value == value { return .done }
         // A record that is not there yet may still be on its way.
         if let failure { return .unknown(failure) }
-        // Somebody has come first, who may be the same person.
+        // Another sign-in has come first, maybe by the same user.
         if let expected = transaction.conditions[newcomers], found[1]?.revision ?? 0 != expected {
             return .overtaken
         }
@@ -212,7 +214,7 @@ package struct SharedAccountRecords: AccountRecordStore {
         throw Self.busy(group)
     }
 
-    /// - Returns: `nil` where something else of the group has changed.
+    /// - Returns: `nil` if something else of the group has changed.
     private func removeThere(
         _ id: String, _ link: GroupConnection, _ expected: Int64
     ) throws(CredentialError) -> WriteResult? {
@@ -246,7 +248,7 @@ package struct SharedAccountRecords: AccountRecordStore {
         let keys = link.keys(id)
         let (standing, epoch) = try link.standing([id])
         guard let record = standing[0] else { return keys.set }
-        // Somebody may have mended it, or signed in, since it was found damaged.
+        // Another process may have fixed it, or signed in, since it was found damaged.
         guard try before(record, link) == nil else { throw Self.changed(id) }
         let name = link.damagedPlace(keys.set, id)
         var transaction = ClusterTransaction()
@@ -258,7 +260,7 @@ package struct SharedAccountRecords: AccountRecordStore {
         return name
     }
 
-    /// That what was to be replaced is not what stands there any more.
+    /// The error if the record to be replaced is not there any more.
     static func changed(_ id: String) -> CredentialError {
         CredentialError(.temporary, "another host has changed \(id)", hint: "try again")
     }

@@ -2,10 +2,10 @@ import CredentialCore
 
 // The way of a refresh's result into the cluster: the provider's answer, late ones too.
 extension SharedRefresh {
-    /// Brings what the provider said into the cluster.
+    /// Brings the provider's answer into the cluster.
     ///
     /// - Parameter state: the account as it stood when the refresh token was sent.
-    /// - Returns: `nil` where the token was refused and that of a late answer stands in its place.
+    /// - Returns: `nil` if the token was refused and that of a late answer is in its place.
     func settle(
         _ answer: Answer, _ intent: Intent, _ lease: ClusterLease, _ state: State, _ job: Job
     ) throws(CredentialError) -> Outcome? {
@@ -18,7 +18,7 @@ extension SharedRefresh {
             do throws(CredentialError) {
                 try notes.keepJournal(try late.sealed(by: issued.journalKey, cryptography, random), of: job.keys.id)
             } catch {
-                // A full disk: the cluster may take it all the same, and nobody else has it.
+                // A full disk: the cluster may still take it, and no other host has it.
                 unkept = error
             }
             do throws(CredentialError) {
@@ -41,7 +41,7 @@ extension SharedRefresh {
             }
             throw error
         case .unsent(let error):
-            // The next run takes the intent away where this one cannot.
+            // The next run takes the intent away if this one cannot.
             try notes.note(IntentLogEntry(nonce: nonce, maySend: false), of: job.keys.id)
             withdrawUnsent(nonce, lease, job)
             throw error
@@ -49,10 +49,12 @@ extension SharedRefresh {
         }
     }
 
-    /// Puts an answer where the token that it replaced still stands; puts it aside where another host has taken its intent over.
+    /// Puts an answer into the set if the token that it replaced is still there; keeps it aside if another host has
+    /// taken its intent over.
     ///
-    /// - Parameter seen: the account as it was last; it is read where nothing is given, and again where that is so no more.
-    /// - Returns: the set as it stands then, and its record.
+    /// - Parameter seen: the account as it was last; it is read if this is `nil`, and again if that is no longer
+    ///   so.
+    /// - Returns: the set after that, and its record.
     /// - Throws: ``ErrorCode/temporary`` when the cluster cannot be reached; the journal then stays.
     private func store(
         _ answer: LateResponse, after seen: State?, _ job: Job
@@ -69,7 +71,7 @@ extension SharedRefresh {
             }
             seen = nil
             guard var set = state.tokenSet else {
-                // Signed out meanwhile: what came belongs to nobody any more.
+                // Signed out meanwhile: the answer belongs to no account any more.
                 try notes.dropJournal(of: job.keys.id)
                 throw signedOut(job)
             }
@@ -89,7 +91,7 @@ extension SharedRefresh {
             if isWorthMore(answer, than: set, standing, new, state), isOurs || state.intent == nil {
                 set.take(answer.policy, of: answer.tokenSet)
                 transaction.changes.append(try put(set, at: job.keys.set, state))
-                // An earlier try may have put it aside. There it would be tried again when it is used up.
+                // An earlier try may have put it aside. There it would be tried again after its use.
                 aside.forget(answer.nonce)
             } else if !isOurs, mayBeTheOnlyOne(answer, beside: set, state) {
                 aside.keep(answer)
@@ -97,7 +99,7 @@ extension SharedRefresh {
             if isOurs { transaction.changes += [.remove(job.keys.intent), .remove(job.keys.live)] }
             try put(aside, in: &transaction, state, job)
             var record = state.records.set
-            // Else it was there already and may be used up by now, or another sign-in has come in its place.
+            // Else it was there already and may have been sent by now, or another sign-in has come in its place.
             if !transaction.changes.isEmpty {
                 do throws(CredentialError) {
                     guard let revision = try cluster.revision(committing: transaction) else { continue }
@@ -114,9 +116,9 @@ extension SharedRefresh {
         throw failure ?? busy(nil)
     }
 
-    /// Whether an answer may take the place of what stands: the token that it replaced; one that was refused meanwhile, and is
-    /// worth nothing, unless the answer was in the set before that, or its sign-in was replaced by the one that was refused; an
-    /// earlier step of its line, in a cluster that was put back.
+    /// Whether an answer may replace the token in the set. It may if that is the token that it replaced, or an
+    /// earlier step of its line, in a restored cluster. It may replace a refused token, too, unless the answer was
+    /// in the set before that, or its sign-in was replaced by the refused one.
     private func isWorthMore(
         _ answer: LateResponse, than set: TokenSet, _ standing: TokenDigest?, _ new: TokenDigest?, _ state: State
     ) -> Bool {
@@ -135,14 +137,15 @@ extension SharedRefresh {
         return line.isOlder(than: own)
     }
 
-    /// Whether an answer that may not be the set was never in it: its intent was taken over, and what came of that may be refused.
+    /// Whether an answer that may not be the set was never in it: its intent was taken over, and the result of that
+    /// may be refused.
     private func mayBeTheOnlyOne(_ answer: LateResponse, beside set: TokenSet, _ state: State) -> Bool {
         guard set.lines[answer.policy]?.id == answer.tokenSet.lines[answer.policy]?.id else { return false }
         return state.aside.awaits(answer.nonce) || state.intent?.token == answer.replaced
     }
 
-    /// The account once answers that were put aside stand in the place of the tokens that they replaced, of this policy: nobody
-    /// sends those again.
+    /// The account once answers that were kept aside replace the tokens that they belong to, of this policy: no
+    /// host sends those again.
     func adopted(_ state: State, _ job: Job) throws(CredentialError) -> State {
         var state = state
         for _ in 0..<Self.attempts {
@@ -169,7 +172,7 @@ extension SharedRefresh {
         throw busy(nil)
     }
 
-    /// Puts what an earlier run of this host has journaled.
+    /// Puts the answer that an earlier run of this host has journaled.
     ///
     /// - Returns: whether there was anything.
     func replay(_ job: Job) throws(CredentialError) -> Bool {
@@ -184,8 +187,8 @@ extension SharedRefresh {
         return true
     }
 
-    /// Says in the cluster that the grant is gone, if the token that was refused still is the one that stands there; takes that
-    /// of a late answer in its place where there is one.
+    /// Records in the cluster that the grant is gone, if the refused token still is the one in the set; takes that
+    /// of a late answer in its place if there is one.
     ///
     /// - Returns: whether it is gone; else there is another to try.
     private func markLost(

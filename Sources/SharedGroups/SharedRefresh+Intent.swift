@@ -12,7 +12,7 @@ extension SharedRefresh {
         var transaction = ClusterTransaction()
         transaction.expect(state.records.set, at: job.keys.set)
         transaction.expect(state.records.intent, at: job.keys.intent)
-        // Both come and go together: without an intent it is none of a host that is at it, and is replaced.
+        // Both come and go together: without an intent it is not that of an active host, and is replaced.
         transaction.expect(state.intent == nil ? state.records.live : nil, at: job.keys.live)
         transaction.expect(state.records.epoch, at: job.keys.epoch)
         // Another process of this host may have told that it leaves.
@@ -26,7 +26,7 @@ extension SharedRefresh {
         if let standing = state.intent {
             try put(try aside(without: standing, state), in: &transaction, state, job)
         }
-        // Whether it was applied is read again by its nonce, so an error that does not say is none yet.
+        // Whether it was applied is read again by its nonce, so an error that leaves it open is not a failure yet.
         var wasApplied = true
         do throws(CredentialError) { wasApplied = try cluster.commit(transaction) } catch {
             guard error.code == .temporary else { throw error }
@@ -36,18 +36,19 @@ extension SharedRefresh {
 
     /// Whether an intent that is there may be replaced.
     ///
-    /// - Throws: ``ErrorCode/temporary`` where it may not.
+    /// - Throws: ``ErrorCode/temporary`` if it may not.
     func mayTakeOver(_ standing: Intent, _ state: State, _ job: Job) throws(CredentialError) {
         guard state.records.live == nil else { throw busy(standing) }
         let takeOver = try leave(job.takeOver, standing, job)
         if try isReplaced(standing, state) { return }
-        // The other host's clock may be ahead of this one's: where nothing is to be waited for, it does not count.
+        // The other host's clock may be ahead of this one's: without a waiting time it does not count.
         guard case .after(let seconds) = takeOver,
             seconds == 0 || clock.now.epochSeconds - standing.time.epochSeconds >= seconds
         else { throw busy(standing).withHint(job.hint ?? "credmgr doctor") }
     }
 
-    /// Whether a sign-in has replaced the token that an intent was about: nothing that is still under way can answer the new one.
+    /// Whether a sign-in has replaced the token that an intent was about: no request that is still under way can
+    /// answer the new one.
     private func isReplaced(_ standing: Intent, _ state: State) throws(CredentialError) -> Bool {
         for grant in state.tokenSet?.grants.values.map(\.self) ?? []
         where try digest(of: grant) == standing.token { return false }
@@ -61,12 +62,13 @@ extension SharedRefresh {
         return aside
     }
 
-    /// When an intent is taken over: that of a host which was expelled, or has left, nobody will settle. Its request may have
-    /// used the token up, but what came of it is that host's alone, so nothing is lost by asking again once the request cannot
-    /// be under way any more.
+    /// When an intent is taken over: no host will settle the intent of one that was expelled, or has left. Its
+    /// request may have used the token, but the answer is that host's alone, so another request loses no token once
+    /// the first cannot be under way any more.
     private func leave(_ takeOver: TakeOver, _ standing: Intent, _ job: Job) throws(CredentialError) -> TakeOver {
         if let record = try cluster.read([job.keys.host(standing.host)])[0] {
-            // Whether one that cannot be read is still that host nobody knows; who expels it does.
+            // If the record cannot be read, it is unknown whether it is still that host; the command that expels it
+            // decides.
             guard let host = try? GroupHost(record), host.publicKey != standing.publicKey else { return takeOver }
         }
         if case .after(let seconds) = takeOver { return .after(min(seconds, Self.outsiderSeconds)) }
@@ -75,8 +77,9 @@ extension SharedRefresh {
 
     /// Reads the intent again: it must still be one's own.
     ///
-    /// - Returns: the account as it is then; `nil` where the group has another key by now, or the account another token, or another
-    ///   host's answer to this one: whoever has changed that may have expelled this host, or knows better than the cluster did. Then all begins anew.
+    /// - Returns: the account as it is then; `nil` if the group has another key by now, or the account another
+    ///   token, or another host's answer to this one. The host that changed it may have expelled this one, or know
+    ///   better than the cluster did. Then all begins again.
     func toBeSent(
         _ intent: Intent, _ began: Int64, _ before: State, _ job: Job
     ) throws(CredentialError) -> State? {
@@ -86,9 +89,10 @@ extension SharedRefresh {
         return state
     }
 
-    /// Whether all is as it was when the intent was read again: a process that stood still meanwhile may have been taken for gone.
+    /// Whether all is as it was when the intent was read again: a process that stood still meanwhile may have been
+    /// taken for gone.
     ///
-    /// The lease is kept alive by then, and stands if this host was not away for too long.
+    /// The lease is kept alive by then, and is valid if this host was not away for too long.
     ///
     /// - Throws: ``ErrorCode/temporary`` if the intent is another host's by now, or its lease has ended.
     func isStill(_ intent: Intent, _ before: State, _ job: Job) throws(CredentialError) -> Bool {
@@ -107,7 +111,7 @@ extension SharedRefresh {
             && state.aside.answer(to: intent.token, of: job.policy) == nil
     }
 
-    /// The lease must be far from its end: whoever finds it ended may believe that nothing is sent any more.
+    /// The lease must be far from its end: a host that finds it ended may believe that no request is sent any more.
     func checkTime(_ began: Int64, _ job: Job) throws(CredentialError) {
         guard bootClock.milliseconds - began < Self.leaseSeconds * 1_000 / 2 else {
             throw CredentialError(
@@ -116,7 +120,7 @@ extension SharedRefresh {
         }
     }
 
-    /// Takes away what an earlier run of this host has recorded and certainly not sent.
+    /// Removes intents that an earlier run of this host has recorded and certainly not sent.
     ///
     /// Its lease must have ended: a copy of this folder on a cloned machine may be about to send.
     func withdrawUnsent(_ state: State, _ job: Job) throws(CredentialError) -> State {
@@ -127,10 +131,11 @@ extension SharedRefresh {
         return try read(job)
     }
 
-    /// Takes away what this run has recorded, or may have, and certainly does not send, so that nobody waits for it.
+    /// Removes the intent that this run has recorded, or may have, and certainly does not send, so that no host
+    /// waits for it.
     ///
-    /// The lease goes first: from then on a transaction that nobody has answered yet cannot be applied any more. If
-    /// the cluster does not answer this, either, the note stays, and the next run of this host does it.
+    /// The lease goes first: from then on a transaction that has no answer yet cannot be applied any more. If the
+    /// cluster does not answer this, either, the note stays, and the next run of this host does it.
     func withdrawUnsent(_ nonce: IntentNonce, _ lease: ClusterLease, _ job: Job) {
         guard (try? cluster.revoke(lease)) != nil, (try? withdraw(nonce, job)) != nil else { return }
         try? notes.forget(nonce, of: job.keys.id)
@@ -138,7 +143,7 @@ extension SharedRefresh {
 
     /// Takes one's own intent away, if it is there, after which anybody may refresh.
     func withdraw(_ nonce: IntentNonce, _ job: Job) throws(CredentialError) {
-        // A host that seals the group anew writes the intent again, too.
+        // A host that seals the group again writes the intent again, too.
         for _ in 0..<Self.attempts {
             let record = try cluster.read([job.keys.intent])[0]
             guard let record, try Intent(decoding: try seal.open(record)).nonce == nonce else { return }

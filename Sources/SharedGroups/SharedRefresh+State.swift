@@ -1,6 +1,6 @@
 import CredentialCore
 
-// The account as it stands in the cluster.
+// The account as it is in the cluster.
 extension SharedRefresh {
     /// The account as it was read at one moment.
     struct State {
@@ -34,7 +34,7 @@ extension SharedRefresh {
             throw CredentialError(.storeLocked, "this host, \(host), is leaving the group")
         }
         var state = State(records: records, epoch: epoch.number)
-        // It may have been put back since this process has looked first.
+        // The cluster may have been restored since this process has looked first.
         try seal.keys.check(epoch)
         if let record = records.set { state.tokenSet = try seal.tokenSet(in: record) }
         if let record = records.intent { state.intent = try Intent(decoding: try seal.open(record)) }
@@ -48,7 +48,7 @@ extension SharedRefresh {
         .put(key, try seal.seal(set.encoded(), at: key, epoch: state.epoch))
     }
 
-    /// Has a transaction change the late answers, if `aside` is not what stands there.
+    /// Has a transaction change the late answers, if `aside` differs from the stored ones.
     func put(
         _ aside: SupersededIntents, in transaction: inout ClusterTransaction, _ state: State, _ job: Job
     ) throws(CredentialError) {
@@ -59,7 +59,7 @@ extension SharedRefresh {
             aside.isEmpty ? .remove(key) : .put(key, try seal.seal(aside.encoded, at: key, epoch: state.epoch)))
     }
 
-    /// The digest of the refresh token of a policy; `nil` where there is no grant.
+    /// The digest of the refresh token of a policy; `nil` if there is no grant.
     func digest(of set: TokenSet, _ policy: String) throws(CredentialError) -> TokenDigest? {
         guard let grant = set.grants[policy] else { return nil }
         return try digest(of: grant)

@@ -3,13 +3,14 @@ package import CredentialCore
 /// Refreshes a sign-in that several hosts share, exactly once: `docs/how-to/many-hosts.md`, and the model of it in
 /// `docs/contributing/models/shared-refresh.pml`.
 ///
-/// No refresh token is sent while an earlier request with it can still be answered or its answer is journaled somewhere. A
-/// lock with a lease cannot promise that: whoever pauses for longer than the lease sends what another has used up, and
-/// refusing the late writer's result destroys the only live token. So an intent is recorded before sending; it has no lease.
+/// No refresh token is sent while an earlier request with it can still be answered or its answer is journaled
+/// somewhere. A lock with a lease cannot promise that: a host that pauses for longer than the lease sends a token
+/// that another has used, and refusing the late writer's result destroys the only live token. So an intent is
+/// recorded before sending; it has no lease.
 package struct SharedRefresh: Sendable {
     /// The treatment of an intent whose host is not alive.
     package enum TakeOver: Sendable, Hashable {
-        /// It stands until that host comes back, or a person says otherwise.
+        /// It stays until that host comes back, or the user decides otherwise.
         case never
         /// It is taken over when it is as old as this, in seconds.
         case after(Int64)
@@ -17,13 +18,13 @@ package struct SharedRefresh: Sendable {
 
     /// The answer of the provider.
     package enum Answer: Sendable {
-        /// The token set with what was issued.
+        /// The token set with the issued tokens.
         case issued(TokenSet)
-        /// The sign-in is gone, or another answer that says that the refresh token was not used up.
+        /// The sign-in is gone, or another answer that shows that the refresh token was not used.
         case refused(CredentialError)
-        /// Nothing that could use the token up has left this host, or the provider said that it did nothing.
+        /// No request that could use the token has left this host, or the provider said that it took no action.
         case unsent(CredentialError)
-        /// Nobody knows whether the provider has used the token up.
+        /// It is unknown whether the provider has used the token.
         case unknown(CredentialError)
     }
 
@@ -31,9 +32,9 @@ package struct SharedRefresh: Sendable {
     package struct Outcome: Sendable {
         /// The account's token set as the cluster, or this host's journal, has it now.
         package var tokenSet: TokenSet
-        /// Its record in the cluster; `nil` where that did not take it.
+        /// Its record in the cluster; `nil` if the cluster did not accept it.
         var record: ClusterRecord?
-        /// Whether this call has refreshed; else somebody else had.
+        /// Whether this call has refreshed; else another process had.
         package var refreshed = false
         /// The warnings for the user.
         package var warnings: [LocalizedMessage] = []
@@ -56,7 +57,7 @@ package struct SharedRefresh: Sendable {
     static let outsiderSeconds: Int64 = 30
     static let attempts = 8
 
-    /// Makes it; nothing is asked yet.
+    /// Makes it; it asks no host yet.
     package init(
         cluster: any Cluster, notes: any IntentLog, seal: GroupCipher, clock: any WallClock,
         bootClock: any BootClock, random: any RandomSource, cryptography: any Cryptography, host: String,
@@ -87,12 +88,12 @@ package struct SharedRefresh: Sendable {
         package var hint: LocalizedMessage?
         /// The account as it was read a moment ago, if it was.
         var seen: AccountSnapshot?
-        /// Waits for another host that is at it; `false` when that has taken long enough.
+        /// Waits for another active host; `false` when that has taken long enough.
         package var waits: @Sendable () -> Bool = { false }
-        /// Whether what is there will do, so that nothing has to be refreshed.
+        /// Whether the stored token set is enough, so that no token has to be refreshed.
         package var isFresh: @Sendable (TokenSet) -> Bool
-        /// Asks the provider. It is called with the account's set as it stood when the intent was recorded, and runs the check
-        /// directly before it sends.
+        /// Asks the provider. It is called with the account's set as it stood when the intent was recorded, and
+        /// runs the check directly before it sends.
         package var send: @Sendable (TokenSet, SendCheck) -> Answer
 
         package init(
@@ -108,12 +109,13 @@ package struct SharedRefresh: Sendable {
         }
     }
 
-    /// Gives the account's token set, refreshed if what is there will not do. The caller holds the account's lock on this
-    /// host.
+    /// Gives the account's token set, refreshed if the stored one is not enough. The caller holds the account's
+    /// lock on this host.
     ///
     /// - Throws: ``ErrorCode/signInRequired`` when the account was signed out or its grant is gone;
-    ///   ``ErrorCode/temporary`` when another host is at it, an earlier request is not settled, or the cluster or the provider
-    ///   cannot be reached; ``ErrorCode/storeLocked`` when this host is not admitted; ``ErrorCode/storeDamaged``.
+    ///   ``ErrorCode/storeLocked`` when this host is not admitted; ``ErrorCode/storeDamaged``. It throws
+    ///   ``ErrorCode/temporary`` when another host is active, an earlier request is not settled, or the cluster or
+    ///   the provider cannot be reached.
     package func refresh(_ job: Job) throws(CredentialError) -> Outcome {
         var job = job
         // The records that were read before the replay are older.
@@ -129,8 +131,8 @@ package struct SharedRefresh: Sendable {
         }
     }
 
-    /// Puts the answer that an earlier run of this host has journaled into the cluster, and takes away the intents that it has
-    /// recorded and certainly not sent. The caller holds the account's lock.
+    /// Puts the answer that an earlier run of this host has journaled into the cluster, and takes away the intents
+    /// that it has recorded and certainly not sent. The caller holds the account's lock.
     ///
     /// - Throws: as ``refresh(_:)``.
     package func settle(_ keys: AccountKeys) throws(CredentialError) {
@@ -145,8 +147,8 @@ package struct SharedRefresh: Sendable {
         for nonce in note.unsent where nonce != state.intent?.nonce { try notes.forget(nonce, of: keys.id) }
     }
 
-    /// Refreshes, or gives `nil` where another host has changed the account before anything was recorded, or where the token was
-    /// refused and there is another to try.
+    /// Refreshes, or gives `nil` if another host has changed the account before any intent was recorded, or if the
+    /// token was refused and there is another to try.
     private func attempt(_ job: Job) throws(CredentialError) -> Outcome? {
         let state = try adopted(try withdrawUnsent(try awaited(job), job), job)
         guard let set = state.tokenSet else { throw signedOut(job) }
@@ -177,7 +179,7 @@ package struct SharedRefresh: Sendable {
             // To write that down may have taken long.
             try checkTime(began, job)
         } catch {
-            // Nothing was sent, so this host's next run may take the intent away; the lease ends by itself, too.
+            // No request was sent, so this host's next run may take the intent away; the lease ends by itself, too.
             try notes.note(IntentLogEntry(nonce: nonce, maySend: false), of: job.keys.id)
             withdrawUnsent(nonce, lease, job)
             throw error
@@ -189,14 +191,14 @@ package struct SharedRefresh: Sendable {
         }
         let answer = job.send(set, check)
         if case .unknown = answer {
-            // Nobody is at it any more; whoever waits for that may know.
+            // No process is active any more; the waiting ones may know.
             held.release()
             try? cluster.revoke(lease)
         }
         return try settle(answer, intent, lease, standing, job)
     }
 
-    /// The account as it is once no other host is at it any more.
+    /// The account as it is once no other host is active any more.
     private func awaited(_ job: Job) throws(CredentialError) -> State {
         var seen = job.seen
         while true {

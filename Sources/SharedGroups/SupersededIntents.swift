@@ -4,9 +4,9 @@ import StrictJSON
 /// The late-answer record beside the token set of an account whose intents were taken over: the hosts whose answers
 /// may still come, and the answers that came too late to be the set.
 ///
-/// An answer that was in the set once may be used up, and must never come back; one that never was may be the only live token.
-/// A host that comes back with an answer cannot tell by itself, since both look the same when it ended before it had noted
-/// which. So who takes an intent over names it here, in the same transaction.
+/// An answer that was in the set once may have been sent, and must never come back; one that never was may be the
+/// only live token. A host that comes back with an answer cannot tell by itself, since both look the same when it
+/// ended before it had noted which. So who takes an intent over names it here, in the same transaction.
 struct SupersededIntents: Hashable {
     /// The intents that were taken over and whose answers have not come, the oldest first.
     private var awaited: [IntentNonce] = []
@@ -18,7 +18,7 @@ struct SupersededIntents: Hashable {
 
     init() {}
 
-    /// Whether there is nothing to keep.
+    /// Whether it is empty.
     var isEmpty: Bool { awaited.isEmpty && answers.isEmpty }
 
     /// Whether an intent was taken over, and its answer has not come.
@@ -29,7 +29,8 @@ struct SupersededIntents: Hashable {
         answers.last { $0.replaced == token && $0.policy == policy }
     }
 
-    /// The newest answer of a policy that belongs to a sign-in: what is tried when the token in the set is refused.
+    /// The newest answer of a policy that belongs to a sign-in: the one to try when the token in the set is
+    /// refused.
     func newest(of policy: String, in line: TokenFamily?) -> LateResponse? {
         answers.last { $0.policy == policy && $0.tokenSet.lines[policy]?.id == line?.id }
     }
@@ -62,7 +63,7 @@ struct SupersededIntents: Hashable {
         return JSONValue.object(object).bytes()
     }
 
-    /// Reads what was sealed.
+    /// Reads the sealed content.
     ///
     /// - Throws: ``ErrorCode/storeDamaged``.
     init(decoding bytes: [UInt8]) throws(CredentialError) {

@@ -53,12 +53,12 @@ public struct JSONObject: Sendable, Hashable {
     /// The members, in order.
     public var members: [(name: String, value: JSONValue)] { entries.map { ($0.name, $0.value) } }
 
-    /// Two objects are equal when they have equal members, whatever the order.
+    /// Two objects are equal when they have equal members, in any order.
     public static func == (left: JSONObject, right: JSONObject) -> Bool {
         left.count == right.count && left.entries.allSatisfy { right[$0.name] == $0.value }
     }
 
-    /// Hashes the members, whatever their order.
+    /// Hashes the members, independent of their order.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(entries.reduce(0) { $0 ^ $1.hashValue })
     }

@@ -10,8 +10,8 @@ extension JSONValue {
 
     /// Reads a whole text.
     ///
-    /// If RFC 8259 leaves a choice, the parser refuses the text: a byte order mark, a member name twice, an escaped lone
-    /// surrogate, a number of more than 128 characters.
+    /// If RFC 8259 leaves a choice, the parser refuses the text: a byte order mark, a member name twice, an escaped
+    /// lone surrogate, a number of more than 128 characters.
     ///
     /// - Throws: ``JSONError`` when the text is not JSON (RFC 8259), not UTF-8, or beyond `limits`.
     public static func parse(
@@ -286,9 +286,9 @@ private struct JSONParser {
     }
 }
 
-/// Why a text is not acceptable JSON, and where.
+/// Why a text is not acceptable JSON, and at which position.
 ///
-/// It never quotes the text: what was being read may be a secret.
+/// It never quotes the text, which may be a secret.
 public struct JSONError: Error, Sendable, Equatable {
     /// The kind of an error.
     public enum Reason: Sendable, Equatable {

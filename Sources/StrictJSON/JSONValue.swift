@@ -1,7 +1,7 @@
 /// A JSON value (RFC 8259) as it stood in the text.
 ///
 /// Numbers keep their meaning exactly: an integer that fits 64 bits is ``integer(_:)``; every other number keeps
-/// its text in ``decimal(_:)``, so that no conversion can trap or round before somebody asks for it.
+/// its text in ``decimal(_:)``, so that no conversion can trap or round before a caller asks for it.
 public enum JSONValue: Sendable, Hashable {
     /// The literal `null`.
     case null

@@ -101,7 +101,7 @@ private struct JSONWriter {
         }
     }
 
-    /// Whether each byte of a string stands for itself: visible ASCII but the quote and the backslash.
+    /// Whether each byte of a string is written as itself: visible ASCII but the quote and the backslash.
     private static func isPlain(_ bytes: borrowing Span<UInt8>) -> Bool {
         for index in bytes.indices {
             let byte = bytes[index]

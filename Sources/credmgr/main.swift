@@ -6,7 +6,7 @@ import LocalMachine
 import Platform
 import Relay
 
-// Before anything else: what a crash or another process could read.
+// Before anything else: hide the data that a crash or another process could read.
 let caller = ProcessHardening.harden()
 AbortHandler.install()
 

@@ -4,7 +4,7 @@ import TestAdapters
 import TestPorts
 import Testing
 
-/// Every number of Azure AD B2C that has a meaning of its own here: what becomes of it.
+/// Every number of Azure AD B2C that has a meaning of its own here, and its result.
 @Suite struct AzureB2CErrorTableTests {
     struct Row: Sendable, CustomTestStringConvertible {
         let number: String

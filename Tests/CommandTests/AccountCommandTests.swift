@@ -18,7 +18,7 @@ final class Turns: Sendable {
     }
 }
 
-/// Signing in and out, and what is told of accounts, on a machine in memory.
+/// Signing in and out, and reports about accounts, on a machine in memory.
 @Suite struct AccountCommandTests {
     private let scene = CommandScene(cryptography: LibCryptography())
 

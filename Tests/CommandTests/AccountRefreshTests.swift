@@ -105,7 +105,7 @@ import Testing
         scene.define()
         for person in (0..<12).map({ "person\($0)" }) { #expect(scene.signIn(person).status == 0) }
         scene.machine.clock.pass(3_600)
-        // One that needs nothing is not told of, though it is left out.
+        // An account that needs no refresh is not reported, though it is left out.
         #expect(scene.signIn("zoe").status == 0)
         scene.machine.provider.fail(with: CredentialError(code, "no token in the reply"))
         let outcome = scene.run("refresh", "--all", option)
@@ -237,7 +237,8 @@ import Testing
 extension CommandScene {
     /// Runs `token` as the second process of a meeting.
     ///
-    /// - Throws: ``ErrorCode/lockTimeout`` if it cannot have the lock now: it runs again when the first process is done.
+    /// - Throws: ``ErrorCode/lockTimeout`` if it cannot have the lock now: it runs again when the first process is
+    ///   done.
     func takeToken() throws {
         let outcome = run("token", "--type", "Tasks")
         if outcome.status == 6 {

@@ -52,7 +52,7 @@ import Testing
         #expect(words("help", "cl") == ["claims"])
     }
 
-    /// Runs the real script in a real bash, with a stand-in for the program that prints what it was asked.
+    /// Runs the real script in a real bash, with a fake program that prints its arguments.
     @Test(arguments: [
         ("credmgr tok", "--,tok", "token\tprint", "token"),
         ("credmgr use ann@ex", "--,use,ann@ex", "ann@example.com", "example.com"),

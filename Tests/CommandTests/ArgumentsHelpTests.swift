@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 @Suite struct ArgumentsHelpTests {
-    /// The commands that have a page, as one string each; the empty one stands for the overview.
+    /// The commands that have a page, as one string each; the empty one means the overview.
     static let topics = [""] + CommandTable.standard.commands.filter { $0.role != .hidden }.map(\.name)
 
     private func page(_ topic: String, width: Int = 80) throws -> String {

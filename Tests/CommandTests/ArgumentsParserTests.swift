@@ -14,7 +14,7 @@ import Testing
         return arguments
     }
 
-    // An option is read by its name, whoever declares it.
+    // An option is read by its name, independent of the command that declares it.
     private func value(_ name: String) -> Option<String?> { .value(name, .any("VALUE"), "a value") }
     private func list(_ name: String) -> Option<[String]> { .list(name, .any("VALUE"), "values") }
     private func flag(_ name: String) -> Option<Bool> { .flag(name, "a flag") }

@@ -5,7 +5,8 @@ import TestCommands
 import TestPorts
 import Testing
 
-/// A definition that the user has not confirmed shares accounts, and does not say where their tokens go.
+/// A definition that the user has not confirmed shares accounts, and does not decide to which addresses their
+/// tokens go.
 @Suite struct DefinitionTrustTests {
     private let scene = CommandScene(cryptography: LibCryptography())
 
@@ -59,7 +60,7 @@ import Testing
         // The place that the account's own definition names is no wider.
         #expect(get("https://api.example.com/x", type: "Tasks").status == 0)
 
-        // A change by a command confirms nothing.
+        // A change by a command does not confirm a definition.
         #expect(scene.run("types", "set", "Evil", "scope=read write").status == 0)
         expectRefusal()
         let trusted = scene.run("types", "trust", "Evil")
@@ -108,7 +109,7 @@ import Testing
         expectRefusal("Foreign", at: "https://other.example/x")
         #expect(scene.run("types", "trust", "Foreign").status == 0)
         #expect(get("https://other.example/x", type: "Foreign").status == 0)
-        // An imported definition that is written anew by hand is the user's own.
+        // An imported definition that is rewritten by hand is the user's own.
         #expect(importing(#""api_base": "https://other.example/""#, name: "Again").status == 0)
         expectRefusal("Again", at: "https://other.example/x")
         scene.machine.setFile("/memory/types/Again.json", definition)
@@ -125,7 +126,7 @@ import Testing
         }.joined()
         scene.machine.setFile("/memory/trusted.json", #"{"\#(digest)": "Evil"}"#)
         #expect(get("https://evil.example/x", type: "Evil").status == 0)
-        // Files that say nothing any more confirm nothing.
+        // Files that have lost their content do not confirm a definition.
         scene.machine.setFile("/memory/trusted.json", "{")
         expectRefusal()
     }

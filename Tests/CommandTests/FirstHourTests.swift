@@ -5,7 +5,8 @@ import TestCommands
 import TestPorts
 import Testing
 
-/// A new user's first hour, on a machine in memory: what a sign-in says, who comes back, and what ends.
+/// A new user's first hour, on a machine in memory: the output of a sign-in, the return of the user, and the end of
+/// the session.
 @Suite struct `The first hour` {
     private let scene = CommandScene(cryptography: LibCryptography())
 
@@ -119,7 +120,7 @@ import Testing
             outcome.notices.contains("warning: ada@example.com is already signed in to Tasks\n"),
             "\(outcome.notices)")
         #expect(outcome.notices.contains("hint: credmgr login --type Tasks --new --prompt login\n"))
-        // The provider in memory cannot be asked for somebody else.
+        // The provider in memory cannot be asked for another user.
         #expect(outcome.notices.contains("sign out at https://memory.example in the browser first"))
         #expect(scene.run("token", "--type", "Tasks", "--force-refresh").output == "access-ada-3\n")
     }

@@ -31,7 +31,7 @@ import Testing
 
     @Test(arguments: [1, 2, 3, 5])
     func `pieces of any size give the same`(size: Int) throws {
-        // The last byte begins a character that never ends; a lone continuation byte is none.
+        // The last byte begins a character that never ends; a lone continuation byte is not a character.
         let bytes = Array(Self.body.utf8) + [0x9B, 0xC0, 0xE2, 0x80]
         var filter = TerminalFilter()
         var result: [UInt8] = []

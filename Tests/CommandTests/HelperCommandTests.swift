@@ -90,7 +90,7 @@ import Testing
         let erased = scene.run("git-credential", "erase", input: server + "password=access-ada-1\n\n")
         #expect(erased.status == 6, "\(erased.notices)")
         #expect(scene.machine.provider.refreshes.count == 2)
-        // Another one was refused before: nothing is asked for it.
+        // Another one was refused before: the provider is not asked for a new one.
         #expect(scene.run("git-credential", "erase", input: server + "password=another\n\n").status == 0)
     }
 
@@ -132,7 +132,8 @@ import Testing
         #expect(scene.transport.requests.isEmpty)
     }
 
-    /// A call of `kubectl` for a cluster with settings of its own, of a type for the resource `urn:example:cluster`.
+    /// A call of `kubectl` for a cluster with settings of its own, of a type for the resource
+    /// `urn:example:cluster`.
     private func cluster(_ settings: String, _ words: String...) -> CommandScene.Outcome {
         let info =
             #"{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","spec":{"cluster":"#

@@ -4,10 +4,10 @@ import CredentialCore
 import Foundation
 import Testing
 
-/// The commands that stand in the sources, in hints before all: each is one that this program has, complete, without a
-/// word that the reader would have to replace, and each that can be shown is listed here with the test that runs it.
+/// The commands in the sources, in hints before all. Each is one that this program has, complete, without a word
+/// that the reader would have to replace, and each that can be shown is listed here with the test that runs it.
 @Suite struct `Commands in messages` {
-    /// A command as it stands in a string of the sources, `…` for what is put in.
+    /// A command as it is in a string of the sources, `…` for inserted values.
     struct Written: Hashable, CustomStringConvertible {
         let file: String
         let text: String
@@ -27,7 +27,7 @@ import Testing
                 for word in Self.words(of: part).dropFirst() {
                     words.append(word == "…" ? words.last.flatMap { Self.values[$0] } ?? "x" : word)
                 }
-                // Some lines go on where the string ends, others do not.
+                // Some lines go on after the end of the string, others do not.
                 let isWhole = (try? ArgumentParser(.standard).parse(words)) != nil
                 let isBegun = words.last == "x" && (try? ArgumentParser(.standard).parse(words.dropLast())) != nil
                 #expect(isWhole || isBegun, "\(command)")
@@ -73,7 +73,7 @@ import Testing
 
     // MARK: The list
 
-    /// Every command of a message, and what makes the message: a test of `HintTests` unless another is named.
+    /// Every command of a message, and the cause of the message: a test of `HintTests` unless another is named.
     static let states: [(command: String, state: String)] = [
         ("credmgr --help", "A slip on the command line"),
         ("credmgr accounts", "Without types and accounts, Two accounts of one type, Nothing named to sign out"),
@@ -207,7 +207,7 @@ import Testing
         return words.filter { !$0.isEmpty }
     }
 
-    /// Every string of one line in the sources, with `…` for what is put in.
+    /// Every string of one line in the sources, with `…` for inserted values.
     private static func strings() throws -> [(file: String, text: String)] {
         let root = String(#filePath.split(separator: "/Tests/", omittingEmptySubsequences: false)[0])
         var strings: [(String, String)] = []

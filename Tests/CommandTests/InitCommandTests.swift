@@ -6,7 +6,7 @@ import TestCommands
 import TestPorts
 import Testing
 
-/// `credmgr init` on a machine in memory: what is asked, shown and saved.
+/// `credmgr init` on a machine in memory: its questions, its output and the saved files.
 @Suite struct InitCommandTests {
     private let scene = CommandScene(cryptography: LibCryptography(), environment: ["NO_COLOR": "1"])
 

@@ -177,7 +177,7 @@ import Testing
         #expect(named.status == 2, "\(named.notices)")
         #expect(named.notices.contains("account type 'reg.example' is for another issuer or client"))
         #expect(!scene.transport.requests.contains { $0.address.path == "/register" })
-        // The page is printed only: what comes back from it is not of concern here.
+        // The page is printed only: its response is not of concern here.
         let outcome = scene.run("login", "https://reg.example", "--register", "--print-url")
         #expect(outcome.status == 0 && outcome.output.contains("client_id=made"), "\(outcome.notices)")
         #expect(try #require(definition("reg.example-2")).contains(#""client_id": "made""#))

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Commands
 
-/// When a person is told why nobody may come back from the browser.
+/// When the user sees why no response may come back from the browser.
 @Suite struct MissingResponseHintsTests {
     private let console = MemoryConsole()
     private var notices: Notices {

@@ -6,7 +6,7 @@ import Testing
 @testable import Commands
 @testable import CredentialCore
 
-/// `docs/reference` says what the program does: nothing is missing there, and nothing is out of date.
+/// `docs/reference` describes the program: no entry is missing there, and no entry is out of date.
 @Suite struct ReferenceTests {
     private static let project = URL(fileURLWithPath: String(#filePath.split(separator: "/Tests/")[0]))
 

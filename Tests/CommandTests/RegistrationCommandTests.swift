@@ -7,7 +7,8 @@ import TestCommands
 import TestPorts
 import Testing
 
-/// Which definitions share their accounts, and what becomes of accounts when a definition names another provider or client.
+/// Which definitions share their accounts, and how accounts change when a definition names another provider or
+/// client.
 @Suite struct RegistrationCommandTests {
     private let scene = CommandScene(cryptography: LibCryptography())
 
@@ -236,7 +237,7 @@ import Testing
         let again = ["types", "set", "A", "token_endpoint=https://sso.example/realms/a/token"]
         #expect(scene.run(again, answers: ["y"]).status == 0)
         #expect(scene.run("token", "--type", "A").output == "token-of-A\n")
-        // An endpoint of the token endpoint's origin is none of the registration's.
+        // An endpoint of the token endpoint's origin is not the registration's.
         #expect(
             scene.run("types", "set", "A", "revocation_endpoint=https://sso.example/realms/a/revoke").status == 0)
         #expect(scene.run("token", "--type", "A").status == 0)
@@ -262,7 +263,7 @@ import Testing
         #expect(!written.contains("token_endpoint\"") && written.contains("https://op.example/other"))
         #expect(!imported.notices.contains(id))
 
-        // An issuer that cannot be asked stops nothing.
+        // An issuer that cannot be asked does not stop the command.
         scene.transport.answer(.failure(CredentialError(.temporary, "no network")))
         let added = scene.run(
             "types", "add", "Third", "--issuer", "https://down.example", "--client-id", "app", "--scope", "openid",

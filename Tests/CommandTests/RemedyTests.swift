@@ -5,7 +5,7 @@ import TestCommands
 import TestPorts
 import Testing
 
-/// Hints that once led the wrong way: each names what helps.
+/// Hints that once led the wrong way: each names the right remedy.
 @Suite struct RemedyTests {
     private let scene = CommandScene(cryptography: LibCryptography(), environment: ["NO_COLOR": "1"])
 

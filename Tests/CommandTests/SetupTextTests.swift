@@ -19,7 +19,7 @@ import Testing
         #expect(added.contains("a = 1\nb = 2\n") && (text.isEmpty || added.contains(text.prefix(3))))
         #expect(block.removed(from: added) == .init(text: text, isFileOurs: false))
         #expect(block.removed(from: text) == nil)
-        // Never twice, and what the user has added since stays.
+        // Never twice, and the user's later additions stay.
         #expect(block.added(to: added) == added)
         let newer = ManagedBlock(name: "pip", comment: "#", section: section, lines: ["c = 3"])
         #expect(!newer.added(to: added).contains("a = 1"))
@@ -83,7 +83,7 @@ import Testing
         let rewritten = text + "- name: w\n  user:\n    exec: {}\nx: 1\n"
         #expect(block.removed(from: rewritten)?.text == text + "x: 1\n")
         #expect(block.removed(from: text) == nil)
-        // A key with its value on the line is none to put items behind.
+        // A key with its value on the line cannot be followed by items.
         #expect(block.added(to: "users: []\n").hasPrefix("users: []\n# >>>"))
     }
 
@@ -150,7 +150,7 @@ import Testing
         #expect(pip.removed(from: rewritten)?.text == "[list]\nx = 1\n\n[global]\nindex-url = i\n\n")
         #expect(pip.removed(from: "[list]\nkeyring-provider = subprocess\n") == nil)
         #expect(pip.added(to: rewritten).ranges(of: "keyring-provider").count == 1)
-        // Our head goes where nothing is below it.
+        // Our head is removed if no line is below it.
         pip.written = pip.body(in: nil)
         #expect(pip.removed(from: "[global]\nkeyring-provider = subprocess\n\n[a]\n")?.text == "\n[a]\n")
         #expect(pip.removed(from: "[global]\nkeyring-provider = subprocess\ny = 1\n")?.text == "[global]\ny = 1\n")
@@ -216,7 +216,7 @@ import Testing
         #expect(rival(pip, text) == ["4", "keyring_provider: b", "other"])
         #expect(rival(pip, "[global]\nkeyring-provider=subprocess\n")?.last == "same")
         #expect(rival(pip, "[global]\nkeyring-providers = x\n#keyring-provider = x\n") == nil)
-        // Ours is none, with its marks and, where it is known, without; what comes behind it is one.
+        // Our entry is not a rival, with its marks and, if it is known, without; an entry after it is.
         let added = pip.added(to: nil)
         #expect(rival(pip, added) == nil)
         #expect(rival(pip, added + "keyring-provider = x\n")?.first == "5")

@@ -220,7 +220,7 @@ import Testing
         #expect(code { () throws(CredentialError) in try target(scene) } == .noSuchAccount)
     }
 
-    /// Looking for an account changes nothing, wherever it is stopped.
+    /// Looking for an account changes no data, at any stop.
     @Test func `it only reads`() throws {
         let scene = Self.scene(), trace = PortTrace()
         #expect(scene.signIn("ada").status == 0)

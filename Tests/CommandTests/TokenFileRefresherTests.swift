@@ -14,7 +14,7 @@ import Testing
     private let scene = CommandScene(cryptography: LibCryptography())
     private let console = MemoryConsole()
 
-    /// A keeper of the token of somebody who has just signed in.
+    /// A keeper of the token of a user who has just signed in.
     private func keeper(
         _ query: TokenQuery = TokenQuery(), endsLine: Bool = true, isWithdrawn: Bool = false
     ) throws -> TokenFileRefresher {
@@ -228,7 +228,7 @@ import Testing
 
     // MARK: Stops and meetings
 
-    /// Somebody whose first token has ended.
+    /// A user whose first token has ended.
     private static func ended() -> CommandScene {
         let scene = CommandScene(cryptography: LibCryptography())
         scene.define()
@@ -283,6 +283,6 @@ import Testing
 }
 
 extension String {
-    /// How often a part stands in it.
+    /// How often it contains a part.
     fileprivate func components(of part: String) -> Int { ranges(of: part).count }
 }

@@ -3,7 +3,7 @@ import CryptoSupport
 import TestPorts
 import Testing
 
-/// Repairs by what was seen a moment ago, beside everybody who changes it.
+/// Repairs by a state seen a moment ago, while others change the account.
 @Suite struct AccountRepairTests {
     private static func scene(_ store: StoreKind) throws -> ServiceScene {
         let scene = ServiceScene(cryptography: LibCryptography(), store: store)

@@ -3,7 +3,7 @@ import CryptoSupport
 import TestPorts
 import Testing
 
-/// Which client a stored secret belongs to, and what may be read as a private key.
+/// The client that a stored secret belongs to, and the files that may be read as a private key.
 @Suite struct ClientBindingTests {
     private let scene = ServiceScene(cryptography: LibCryptography(), store: .file)
     private let secret = Array("s3cret-value".utf8)

@@ -3,7 +3,7 @@ import StrictJSON
 import TestPorts
 import Testing
 
-/// The files of other programs: what is taken of them, and what they are said to lack.
+/// The files of other programs: the parts that are imported, and those that are reported as missing.
 @Suite struct CredentialImportersTests {
     private func read(_ text: String) throws(CredentialError) -> ImportedFile { try read(Array(text.utf8)) }
 

@@ -89,8 +89,8 @@ import Testing
 
     // MARK: Stops
 
-    /// Between the provider's answer and the first place where it is kept nothing can help; before and after, nothing is
-    /// lost.
+    /// Between the provider's answer and the first place that keeps it, a crash loses the token; before and after,
+    /// no token is lost.
     @Test(arguments: StoreKind.allCases)
     func `one that is stopped anywhere but with the reply in its hands loses no sign-in`(store: StoreKind) throws {
         let whole = PortTrace()
@@ -150,7 +150,7 @@ import Testing
 
     // MARK: Standing still
 
-    /// Has something happen after the refresher has looked at what is used, and before the provider is asked.
+    /// Runs an action after the refresher has looked at the used tokens, and before the provider is asked.
     private static func trace(_ scene: ServiceScene, _ action: @escaping @Sendable () -> Void) throws -> PortTrace {
         let whole = PortTrace()
         _ = try Self.refresh(try Self.signedIn(scene.store), nil, whole)
@@ -166,7 +166,7 @@ import Testing
         let scene = try Self.signedIn(store)
         let trace = try Self.trace(scene) {
             scene.machine.clock.pass(6)
-            // As where the file of the lock was removed: the other one has a lock and a mark of its own.
+            // As if the file of the lock was removed: the other one has a lock and a mark of its own.
             scene.machine.freeLocks()
             _ = try? Self.refresh(scene)
         }
@@ -224,7 +224,8 @@ import Testing
             { try Self.signedIn(store) }, { scene, trace in _ = try Self.refresh(scene, nil, trace) },
             peer: { scene in try scene.signOut() }
         ) { scene, place, failure in
-            // A user that was signed out before the lock was had is told so; no user is asked for anything then.
+            // For a user that was signed out before the lock was had, the error reports that; no user is asked for
+            // anything then.
             let isBefore = (failure as? CredentialError)?.code == .signInRequired || failure == nil
             #expect(isBefore, "\(place): \(String(describing: failure))")
             #expect(scene.machine.accounts().isEmpty, "\(place)")

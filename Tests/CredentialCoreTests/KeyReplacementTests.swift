@@ -17,7 +17,7 @@ import Testing
         _ scene: ServiceScene, _ trace: PortTrace = PortTrace()
     ) -> KeyReplacement.Outcome { scene.services(trace).keyReplacement.run(scene.group, with: .keyFile) }
 
-    /// Whether everybody gets a new token, and nothing needs an older key.
+    /// Whether every user gets a new token, and no record needs an older key.
     private static func check(_ scene: ServiceScene, _ people: [String], _ place: PortWalk.Place? = nil) throws {
         let comment = Comment(rawValue: place.map { "\($0)" } ?? "")
         _ = scene.services().takeUpSignIns(in: scene.group)
@@ -39,7 +39,7 @@ import Testing
             switch self {
             case .move: try scene.move("ada", to: .secretService)
             case .kept:
-                // Somebody adds an account for too long.
+                // Another process adds an account for too long.
                 let other = scene.services().machine
                 let lock = try other.locks.tryLock("new-account", in: scene.group)
                 #expect(try scene.signIn("ada").warnings.count == 1)

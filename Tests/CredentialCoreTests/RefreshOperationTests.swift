@@ -4,7 +4,7 @@ import Testing
 
 @testable import CredentialCore
 
-/// One refresh: the provider's answer is kept, whatever the store does and whoever acts beside it.
+/// One refresh: the provider's answer is kept, with any failure of the store and any other process at work.
 @Suite struct RefreshOperationTests {
     private static func signedIn(_ store: StoreKind = .secretService) throws -> ServiceScene {
         let scene = ServiceScene(cryptography: LibCryptography(), store: store)
@@ -64,7 +64,7 @@ import Testing
         for call in ["secret-service.write", "journal.write"] { trace.fail(call, with: full) }
         let error = #expect(throws: CredentialError.self) { try Self.refresh(scene, trace) }
         #expect(error?.code == .storeUnavailable)
-        // The provider takes the old token no more, so it is not sent again, and the record says so.
+        // The provider takes the old token no more, so it is not sent again, and the record shows that.
         #expect(scene.machine.usedTokens == ["refresh-ada-1"])
         #expect(scene.account()?.status != .active)
         let sent = scene.machine.provider.refreshes.count
@@ -303,7 +303,7 @@ import Testing
             let isKnown = scene.machine.provider.takes(kept(scene, in: store)?.grants[""]?.toSend.refreshToken)
             scene.machine.provider.refuseResponses(finding: nil)
             let failure = scene.refreshFailure()
-            // A token is lost only between the response and the first copy of it; none is sent twice for that.
+            // A token is lost only between the response and the first copy of it; no token is sent twice for that.
             if isKnown { #expect(failure == nil, "\(place)") }
             if failure != nil { #expect(scene.machine.provider.refreshes.count <= 2, "\(place)") }
         }

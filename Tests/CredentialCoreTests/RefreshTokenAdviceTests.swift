@@ -1,7 +1,7 @@
 import CredentialCore
 import Testing
 
-/// Why a sign-in brings no refresh token, by what is known of its provider.
+/// Why a sign-in brings no refresh token, by the known facts of its provider.
 @Suite struct RefreshTokenAdviceTests {
     private static func type(
         _ issuer: String, _ scope: String, _ parameters: [String: String] = [:], flow: SignInFlow? = nil

@@ -1,7 +1,7 @@
 import CredentialCore
 import Testing
 
-/// The text that says where a client is registered.
+/// The text that names the place to register a client.
 @Suite struct RegistrationTextTests {
     private static func text(
         issuer: String? = nil, _ endpoints: [AccountType.Endpoint: String]

@@ -31,7 +31,7 @@ import Testing
         try EncryptedExport.seal(archive, passphrase: passphrase, random: random, LibCryptography())
     }
 
-    /// A document with what somebody has changed in it, and with the digest that fits, which anybody can make.
+    /// A document with a change by another program, and with the digest that fits, which anybody can make.
     private func withDigest(_ document: JSONObject) throws -> JSONObject {
         let names = ["format", "version", "cipher", "scrypt_n", "scrypt_r", "scrypt_p", "salt", "key_check"]
         let lines = names.map { name in
@@ -77,7 +77,7 @@ import Testing
 
         let sealed = try #require(document["sealed"]?.string.flatMap(Base64URL.decode))
         var damaged: [JSONObject] = []
-        // Each member changed, missing, or one too many; what is sealed cut anywhere, or with one bit changed.
+        // Each member changed, missing, or one too many; sealed data cut anywhere, or with one bit changed.
         for (name, value) in document.members where name != "version" && name != "format" {
             var changed = document
             changed[name] = nil
@@ -207,7 +207,7 @@ import Testing
         machine.breakStore(.file, with: nil)
         let read = try repository(machine).read(set.account, in: .standard, isLocked: false)
         #expect(read?.grants[""]?.refreshToken == Secret("refresh-ada-1"))
-        // In the place of another account's it is none, though that had the same key.
+        // The entry is not valid in the place of another account's, though that had the same key.
         var other = TokenSet(
             account: Account(
                 id: "fedcba9876543210", type: "Work", adapter: "oauth2", registration: set.account.registration,
@@ -215,7 +215,7 @@ import Testing
         guard case .stored = try repository(machine).save(&other, in: .standard) else { throw Refused() }
         machine.setJournal(entry, of: other.account.id)
         #expect(try repository(machine).read(other.account, in: .standard, isLocked: false)?.grants.isEmpty == true)
-        // Nor is it one that is changed, cut, or without what says its form.
+        // A changed or cut entry is not valid either, nor one without the mark of its form.
         var changed = entry
         changed[20] ^= 1
         for damaged in [changed, Array(entry.dropLast()), Array(entry.dropFirst(17)), Array(entry.prefix(17))] {

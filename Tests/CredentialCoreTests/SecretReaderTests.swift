@@ -3,7 +3,7 @@ import CryptoSupport
 import TestPorts
 import Testing
 
-/// One rule for secrets, wherever they are kept.
+/// One rule for secrets, in all their places.
 @Suite struct SecretReaderTests {
     private let machine = MemoryMachine(cryptography: LibCryptography())
 

@@ -10,7 +10,7 @@ import Testing
         ServiceScene(cryptography: LibCryptography(), store: store)
     }
 
-    /// Signs somebody in who is called otherwise by now.
+    /// Signs in a user who has another name by now.
     private static func rename(_ scene: ServiceScene, _ trace: PortTrace = PortTrace()) throws {
         let before = scene.machine.provider.signIn("ada", to: scene.type)
         let identity = Identity(issuer: before.identity.issuer, subject: "ada", username: "ada@new.example.com")
@@ -85,7 +85,7 @@ import Testing
         let own = try #require(scene.account())
         #expect(try Account(json: own.json) == own)
         #expect(!LoginHint(for: own, in: scene.group, policy: "other").description.contains("--flow"))
-        // A record of before, and one of a flow that is not known here, name none.
+        // A record of before, and one of a flow that is not known here, name no flow.
         for flows: JSONValue? in [nil, ["": "by_pigeon"], "code"] {
             var json = own.json
             json["flows"] = flows

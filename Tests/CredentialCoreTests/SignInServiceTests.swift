@@ -3,7 +3,7 @@ import CryptoSupport
 import TestPorts
 import Testing
 
-/// The result of a finished sign-in, whatever happens meanwhile.
+/// The result of a finished sign-in, with any event meanwhile.
 @Suite struct SignInServiceTests {
     private static func scene(_ store: StoreKind = .secretService) -> ServiceScene {
         ServiceScene(cryptography: LibCryptography(), store: store)
@@ -121,7 +121,7 @@ import Testing
         #expect(scene.machine.accounts().map(\.id) == [kept.account.id])
         #expect(scene.machine.accounts().first?.store == .secretService)
         #expect(scene.machine.secrets().isEmpty)
-        // As long as it is away, that is what is wrong.
+        // As long as it is away, the error is its absence.
         scene.machine.breakStore(.secretService, with: absence)
         #expect(scene.refreshFailure()?.code == code)
         scene.machine.breakStore(.secretService, with: nil)
@@ -182,7 +182,7 @@ import Testing
                 try scene.signIn(new: isNew).warnings.first?.description.contains("credmgr saved the sign-in")
                     == true)
         }
-        // As long as somebody adds an account nothing is taken up.
+        // As long as another process adds an account, no sign-in is resumed.
         #expect(!services.takeUpSignIns(in: scene.group) && scene.machine.accounts().isEmpty)
         lock.release()
         #expect(services.takeUpSignIns(in: scene.group))
@@ -222,7 +222,7 @@ import Testing
             let last = scene.machine.clock.now, trace = PortTrace()
             trace.end(at: number, .before)
             _ = try? scene.services(trace).repository.read(account, in: scene.group, isLocked: true)
-            // One more comes, and whoever takes that up forgets the marks of the first.
+            // One more comes, and the process that resumes it forgets the marks of the first.
             scene.machine.clock.pass(60)
             let newest = scene.machine.clock.now
             try scene.signIn()

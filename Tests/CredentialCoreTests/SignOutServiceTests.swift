@@ -4,7 +4,7 @@ import Synchronization
 import TestPorts
 import Testing
 
-/// The data that is left of an account that was signed out, whatever happens meanwhile.
+/// The data that is left of an account that was signed out, with any event meanwhile.
 @Suite struct SignOutServiceTests {
     private static func signedIn(_ store: StoreKind = .secretService) throws -> ServiceScene {
         let scene = ServiceScene(cryptography: LibCryptography(), store: store)
@@ -84,7 +84,7 @@ import Testing
         #expect(scene.machine.journaled().count == 1)
         let error = #expect(throws: CredentialError.self) { try scene.signOut(trace) }
         #expect(error == full)
-        // The refresh token in the store is used up; the journal has its replacement.
+        // The refresh token in the store was already used; the journal has its replacement.
         let services = scene.services()
         let inventory = services.rebuild.inventory(of: scene.group) { (set) throws(CredentialError) in
             try services.repository.isUsed(set, in: scene.group)

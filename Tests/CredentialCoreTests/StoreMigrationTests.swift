@@ -3,7 +3,7 @@ import CryptoSupport
 import TestPorts
 import Testing
 
-/// A sign-in on its way from one store to the other, whatever happens meanwhile.
+/// A sign-in on its way from one store to the other, with any event meanwhile.
 @Suite struct StoreMigrationTests {
     private static func signedIn(_ store: StoreKind) throws -> ServiceScene {
         let scene = ServiceScene(cryptography: LibCryptography(), store: store)
@@ -105,7 +105,7 @@ import Testing
         }
     }
 
-    /// Reads the token of a sign-in from its store, as who finds nothing in the cache.
+    /// Reads the token of a sign-in from its store, as a process that has a cache miss.
     private static func read(
         _ scene: ServiceScene, _ trace: PortTrace = PortTrace()
     ) throws(CredentialError) -> String {

@@ -72,7 +72,7 @@ private final class Files: FileStamps {
             cache.keep(token("one"), of: "a", in: group, now: now)
             #expect(entries.seconds.last == seconds)
         }
-        // A group may want none at all.
+        // A group may disable the cache.
         let kept = entries.seconds.count
         TokenCache(entries, files: files, dataFolder: "/data", limit: { _ in 0 })
             .keep(token("one"), of: "a", in: group, now: now)

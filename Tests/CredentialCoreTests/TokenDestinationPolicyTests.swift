@@ -2,7 +2,7 @@ import CredentialCore
 import StrictJSON
 import Testing
 
-/// The one table of where tokens go.
+/// The one table of the addresses that tokens go to.
 @Suite struct TokenDestinationPolicyTests {
     private static let rules = #"""
         {"rules": [
@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test(arguments: [
-        // The addresses that the type names: scheme, host and port, whatever the path.
+        // The addresses that the type names: scheme, host and port, with any path.
         ("https://api.example.com:444/v1/x", true), ("https://api.example.com:444", true),
         ("https://api.example.com/v1/", false), ("https://files.example.com:443/", true),
         ("http://files.example.com/", false), ("imaps://imap.example.com:993", true),
@@ -97,7 +97,7 @@ import Testing
         let ruling = try authority().ruling(
             on: destination, type: type(), account: account("ada"), for: .awsTokenService)
         #expect((ruling == .granted) == granted)
-        // Nothing else gets a token there.
+        // No other address gets a token there.
         #expect(try !isGranted(address))
     }
 

@@ -242,7 +242,7 @@ private final class Given: Sendable {
     func clear() { all.withLock { $0 = [] } }
 }
 
-/// Keeps what a worker is asked for; it ends without an answer.
+/// Keeps the requests to a worker, which ends without an answer.
 private final class RecordedWorker: ProcessRunner {
     static let ended = CredentialError(.temporary, "the worker has ended")
     let jobs = Mutex<[[UInt8]]>([])

@@ -43,7 +43,7 @@ import Testing
         #expect(isFresh([token("read"), token("write", issued: -3_600)]))
         // The clock was moved: it comes from the future.
         #expect(!isFresh([token("read", issued: 301)]))
-        // A record that says nothing.
+        // A record without any facts.
         #expect(!set([]).account.isFresh(for: [], Freshness(), now: Self.now))
     }
 

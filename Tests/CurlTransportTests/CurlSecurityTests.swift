@@ -79,7 +79,7 @@ import Testing
     func `Anything but https and loopback http is refused without traffic`(text: String) async throws {
         let proxy = try CurlTestServer(Self.ok)
         await #expect(processExitsWith: .success) { [text = text as String, port = proxy.port as UInt16] in
-            // A proxy would see every request that leaves, whatever its host.
+            // A proxy would see every request that leaves, to any host.
             for name in ["http_proxy", "ftp_proxy", "all_proxy"] { setenv(name, "http://127.0.0.1:\(port)", 1) }
             let address = try #require(URI(text))
             let transport = CurlTransport(userAgent: "credmgr/test")
@@ -151,7 +151,7 @@ import Testing
     func `A remote server names no address on this machine, in any form`(
         author: AddressAuthor, isRefused: Bool
     ) throws {
-        // The loopback within IPv6: nothing in its text says so.
+        // The loopback within IPv6: its text does not show that.
         let server = try CurlTestServer(Self.ok)
         let text = "https://[::ffff:127.0.0.1]:\(server.port)/token?code=secret"
         let address = try #require(URI(text)).named(by: author)

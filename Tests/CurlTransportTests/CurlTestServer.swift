@@ -2,7 +2,7 @@ import CredentialCore
 import Foundation
 import TestSupport
 
-/// `Tests/Servers/scripted-http`: prepared replies over real sockets, and a record of what was asked.
+/// `Tests/Servers/scripted-http`: prepared replies over real sockets, and a record of the requests.
 final class CurlTestServer {
     /// A request that the server received.
     struct Request {
@@ -68,7 +68,7 @@ final class CurlTestServer {
         return address
     }
 
-    /// Ends the server and gives what it received.
+    /// Ends the server and gives the requests that it received.
     func stop() throws -> [Request] {
         process.closeInput()
         // The first line is the port.
@@ -95,7 +95,8 @@ final class TestAuthority {
 
     /// Makes an authority.
     ///
-    /// - Parameter name: its common name: OpenSSL asks the system's folder for no name that it has a certificate of.
+    /// - Parameter name: its common name: OpenSSL asks the system's folder for no name that it has a certificate
+    ///   of.
     init(_ name: String = "test authority") throws {
         folder = try TemporaryFolder()
         file = folder.path + "/ca.pem"

@@ -7,14 +7,14 @@ import StrictJSON
 import Synchronization
 import Testing
 
-/// A clock that stands until a test moves it.
+/// A clock that moves only when a test moves it.
 final class HandClock: WallClock {
     private let seconds = Mutex<Int64>(1_700_000_000)
     var now: Timestamp { Timestamp(epochSeconds: seconds.withLock { $0 }) }
     func advance(_ count: Int64) { seconds.withLock { $0 += count } }
 }
 
-/// A running demo provider and what tests do with it again and again.
+/// A running demo provider and the steps that tests repeat with it.
 final class Demo {
     static let client = "580e250c-8f26-49d0-bee8-1c078add1609"
     static let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"

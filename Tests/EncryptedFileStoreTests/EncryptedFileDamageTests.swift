@@ -202,7 +202,7 @@ import Testing
         let own = try fixture.bytes(fixture.file)
         try files.removeItem(atPath: fixture.file)
         #expect(failure(fixture.store()) == .storeDamaged)
-        // The file of another group stands in its place, and its own one is the generation before.
+        // The file of another group is in its place, and its own one is the generation before.
         let other = try KeychainGroup("other"), secret = item("Work", kind: .clientSecret)
         try fixture.store().write([7], for: item("Work", kind: .clientSecret, group: other), label: "")
         try files.copyItem(atPath: fixture.groupFolder + "/../other/store.v1", toPath: fixture.file)
@@ -215,7 +215,7 @@ import Testing
         try fixture.store().remove(secret)
         #expect(try fixture.bytes(fixture.previousFile) == own)
         #expect(try fixture.store().open(sealed, of: "a", in: .standard) == [1])
-        // Once all is sealed anew nothing needs it.
+        // Once all is sealed again, no record needs it.
         let again = try fixture.store().seal([1], of: "a", generation: 1, in: .standard)
         #expect(try fixture.store().forgetReplacedKeys(of: .standard, but: [sealed.key]) == 0)
         #expect(try fixture.bytes(fixture.previousFile) == own, "its key is needed")

@@ -34,9 +34,10 @@ import Testing
             }
         }
 
-        /// Whether the command prints JSON where that is asked for.
+        /// Whether the command prints JSON on request.
         var hasJSON: Bool { !["token", "request"].contains(words[0]) }
-        /// Whether a person at a terminal is asked instead; without account types `login` begins the guided sign-in there.
+        /// Whether a person at a terminal is asked instead; without account types `login` begins the guided sign-in
+        /// there.
         var asks: Bool { [.usage, .signInRequired, .locked].contains(self) }
 
         /// Makes the state in a home; gives back the provider, which lives as long.
@@ -81,7 +82,7 @@ import Testing
         let unasked = try home.run(state.words + ["--no-input"], exits: state.exit)
         #expect(try line(of: unasked.standardError) == error)
 
-        // Nothing of ours is beyond ASCII, which a terminal of another encoding would garble.
+        // No message of credmgr is beyond ASCII, which a terminal of another encoding would garble.
         let bare = try home.run(state.words, environment: ["LC_ALL": "C", "LANG": "C"], exits: state.exit)
         #expect(try line(of: bare.standardError) == error && bare.standardError.utf8.allSatisfy { $0 < 0x80 })
 
@@ -90,7 +91,7 @@ import Testing
             #expect(outcome.exitStatus == state.exit, "\(redirections)")
             #expect(outcome.standardOutput == plain.standardOutput, "\(redirections)")
         }
-        // The failure counts, not that its result cannot be written; what a server answered is a result of its own.
+        // The failure counts, not that its result cannot be written; a server's response is a result of its own.
         for redirections in [">&-", "0<&- >&- 2>&-"] where state != .status {
             #expect(try shell(redirections).exitStatus == state.exit, "\(redirections)")
         }
@@ -137,7 +138,7 @@ import Testing
         let short = try #require(line.split(separator: " ").last)
         #expect(short.count < id.count && id.hasPrefix(short.trimmingCharacters(in: .whitespacesAndNewlines)))
         try home.run(["accounts", "show", String(id.prefix(4))])
-        // All accounts are in one group: nobody has to be shown which.
+        // All accounts are in one group, so the list need not show it.
         #expect(!session.text.contains("ggg"), "\(session.text)")
         if columns == 80 { #expect(lines.allSatisfy { $0.count <= columns }, "\(session.text)") }
     }

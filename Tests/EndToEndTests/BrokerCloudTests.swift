@@ -4,7 +4,8 @@ import StrictJSON
 import TestSupport
 import Testing
 
-/// The clouds' own SDKs in a sandbox without network, which has the small program and the directory of a broker's socket.
+/// The clouds' own SDKs in a sandbox without network, which has the small program and the directory of a broker's
+/// socket.
 @Suite(
     .serialized, .needs(.program("bwrap")), .needs(Need("moto of PyPI", isThere: ProgramScene.has("moto_server"))))
 final class BrokerCloudTests {

@@ -10,12 +10,12 @@ import Testing
     private static let passphrase = "canary passphrase of the store 9Zk4"
     private static let password = "canary-password-3Vx8"
 
-    /// A secret as it stands, and as base64 would hide it, wherever it begins.
+    /// A secret in plain form, and as base64 would hide it at each offset.
     private func disguises(of secret: String) -> [(kind: String, bytes: Data)] {
         var forms = [("plain", Data(secret.utf8))]
         for shift in 0..<3 {
             let padded = Data(repeating: 0x20, count: shift) + Data(secret.utf8)
-            // The first and the last digits depend on what stands beside the secret.
+            // The first and the last digits depend on the bytes beside the secret.
             let text = padded.base64EncodedString().dropFirst(shift == 0 ? 0 : 4).prefix { $0 != "=" }.dropLast(2)
             forms.append(("base64", Data(text.utf8)))
             let web = text.replacing("+", with: "-").replacing("/", with: "_")
@@ -47,7 +47,7 @@ import Testing
         let keyring = store == "keyring" ? try PrivateKeyring() : nil
         defer { keyring?.stop() }
         var variables = keyring.map { ["DBUS_SESSION_BUS_ADDRESS": $0.busAddress] } ?? [:]
-        // Somebody else's folder, for what the user keeps in files of the user's own.
+        // A directory of its own, for the user's own files.
         let elsewhere = try Home()
         if store == "passphrase" {
             variables["CREDMGR_PASSPHRASE_FILE"] = try elsewhere.write(Self.passphrase + "\n", to: "passphrase")
@@ -167,18 +167,18 @@ import Testing
         let limits = try String(contentsOfFile: "/proc/\(pid)/limits", encoding: .utf8)
         let core = limits.split(separator: "\n").first { $0.hasPrefix("Max core file size") }
         #expect(core?.split(separator: " ").dropFirst(4).first == "0")
-        // Not dumpable: the files of the process belong to root, whoever runs it.
+        // Not dumpable: the files of the process belong to root, even if a user runs it.
         let owner = try FileManager.default.attributesOfItem(atPath: "/proc/\(pid)/environ")[.ownerAccountID]
         #expect((owner as? NSNumber)?.intValue == 0)
         process.send(SIGSEGV)
         let outcome = try process.outcome()
         #expect(outcome.signal == SIGSEGV)
-        // Nothing follows the line that was waited for.
+        // No line follows the line that was waited for.
         let lines = outcome.standardError.split(separator: "\n")
         #expect(lines.last?.contains("standard input") == true, "\(outcome.standardError)")
         #expect(outcome.standardOutput.isEmpty)
         #expect(!home.files.keys.contains { $0.contains("core") })
-        // Nothing is left behind that the next sign-in stumbles over.
+        // credmgr leaves no file behind that breaks the next sign-in.
         try tenant.signIn(at: home)
     }
 }

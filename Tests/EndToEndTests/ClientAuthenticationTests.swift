@@ -101,7 +101,7 @@ import Testing
         while time(nil) == second { usleep(20_000) }
         let refreshed = try home.json(["token", "--force-refresh", "--format", "json"]).object
         #expect(refreshed?["refreshed"] == true && refreshed?["access_token"]?.string != token)
-        // Signed by another key, the same words are worth nothing.
+        // Signed by another key, the same words are worthless.
         let other = try ChildProcess("openssl", ["genpkey", "-algorithm", "RSA"]).run().standardOutput
         try home.run(
             [

@@ -3,7 +3,7 @@ import LoopbackHTTP
 import StrictJSON
 import Testing
 
-/// A URL as client id (OAuth Client ID Metadata Document), from nothing but the URL of an API.
+/// A URL as client ID (OAuth Client ID Metadata Document), from the URL of an API alone.
 @Suite struct `A client known by its own document` {
     private static let client = "https://tools.example/credmgr/client.json"
 
@@ -40,7 +40,7 @@ import Testing
                 "token_endpoint_auth_method": "none",
             ])
         }
-        // There is nothing at that place.
+        // There is no endpoint at that place.
         provider.change { $0.metadata["registration_endpoint"] = .string(provider.base + "/register") }
         return provider
     }
@@ -62,7 +62,7 @@ import Testing
         #expect(!provider.paths.contains("/register"))
         let type = try #require(try home.json(["types", "--json"]).array?.first?.object)
         #expect(type["client_id"]?.string == Self.client)
-        // Nothing was registered, so nothing is to be ended.
+        // No client was registered, so there is no registration to end.
         let removed = try home.run(["types", "remove", try #require(type["name"]?.string)])
         #expect(!removed.standardError.contains("regist"))
     }

@@ -125,7 +125,7 @@ import Testing
         let shown = try home.json(["az", "account", "show", "-o=json"]).object
         #expect(shown?["tenantId"]?.string == DemoTenant.tenant && shown?["state"] == "Enabled")
         #expect(shown?["user"]?.object?["name"]?.string == "alice@example.com")
-        // A label is the user's own; the Azure CLI knows none.
+        // A label is the user's own; the Azure CLI has no labels.
         try home.run(["label", "alice@example.com", "mine"])
         let labelled = try home.json(["az", "account", "show", "-o=json"]).object
         #expect(labelled?["user"]?.object?["name"]?.string == "alice@example.com")
@@ -174,7 +174,7 @@ import Testing
         #expect(home.text(of: "out/token") == "Authorization: Bearer \(token)\n")
         let mode = try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int
         #expect(mode == 0o600)
-        // Also where the file was everybody's before, and never in the place of what is no file.
+        // Also if others could read the file before; credmgr never replaces a path that is not a file.
         try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: file)
         try home.run(["token", "--output", file])
         #expect(try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int == 0o600)

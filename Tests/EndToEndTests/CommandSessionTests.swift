@@ -79,7 +79,7 @@ import Testing
         for words in shown {
             let text = try home.run(words).standardOutput
             #expect(!text.contains("\u{1B}") && !text.contains("\u{7}"), "\(words)")
-            // JSON is data: what only turns text around stays.
+            // JSON is data: characters that only turn text around stay.
             #expect(words.contains("--json") || !text.contains("\u{202E}"), "\(words)")
             #expect(!text.contains("\nfake line"), "\(words)")
         }

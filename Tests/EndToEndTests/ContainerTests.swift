@@ -2,8 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// docs/how-to/containers.md with podman, each command as the page has it. Nothing is fetched: what stands for Debian slim is made
-/// of this machine's programs and libraries.
+/// docs/how-to/containers.md with podman, each command as the page has it. The test fetches no file: it makes a
+/// substitute for Debian slim from this machine's programs and libraries.
 @Suite(.serialized, .needs(.podman)) final class ContainerTests {
     private struct Failure: Error { let text: String }
 
@@ -20,7 +20,7 @@ import Testing
         try home.write(
             "#!/bin/sh\nexec '\(Self.checkout)/scripts/packaging/podman' '\(storage)' \"$@\"\n",
             to: "bin/podman", mode: 0o755)
-        // By its name, as where a package put it.
+        // By its name, as if a package had installed it.
         try FileManager.default.createSymbolicLink(
             atPath: home.path + "/bin/credmgr", withDestinationPath: Home.program)
         try importBase()
@@ -45,7 +45,8 @@ import Testing
         return done.standardOutput
     }
 
-    /// A shell, what `install.sh` calls, and what the program opens; apt-get has nothing to install there.
+    /// A shell, the programs that `install.sh` calls, and the files that the program opens; apt-get has no package
+    /// to install there.
     private func importBase() throws {
         let programs = [
             "sh", "cat", "cp", "dirname", "find", "id", "install", "ls", "mkdir", "printenv", "rm", "sed", "sleep",
@@ -78,7 +79,7 @@ import Testing
         return row.matches(of: /`([^`]+)`/).map { String($0.output.1) }
     }
 
-    /// The same for this test: its own type and image, and no network, for none is needed.
+    /// The same for this test: its own type and image, and no network, because it needs no network.
     private func adapted(_ command: String, then own: String = "") -> String {
         command.replacingOccurrences(of: "--type Work", with: "--type \(DemoTenant.typeName)")
             .replacingOccurrences(of: "podman run ", with: "podman run --network none ")

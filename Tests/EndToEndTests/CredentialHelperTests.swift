@@ -29,7 +29,7 @@ import Testing
         return path
     }
 
-    /// Servers and names that get nothing.
+    /// Servers and names that get no token.
     private static let foreign = [
         "https://evil.example/simple/", "https://pypi.example.com:8443/simple/", "http://pypi.example.com/",
         "https://pypi.example.com@evil.example/", "pypi.example.com.evil.example", "https://", "", " ", "a b",

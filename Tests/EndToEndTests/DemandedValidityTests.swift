@@ -151,7 +151,7 @@ import Testing
         var status: Int32 = 0
         while status == 0 {
             let start = Int64(Date().timeIntervalSince1970)
-            // Which status the call has is what is asked: it is that of the failure as soon as the token has ended.
+            // The test is about the status of the call: it is that of the failure as soon as the token has ended.
             let outcome = try ChildProcess(Home.program, ["token"], environment: home.environment).run()
             status = outcome.exitStatus
             if status == 0 { #expect(start < end, "a token that ended at \(end) was given at \(start)") }

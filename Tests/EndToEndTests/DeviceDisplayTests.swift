@@ -16,7 +16,7 @@ import Testing
         ])
     }
 
-    /// Signs in on a terminal of 100 columns, and gives what it shows.
+    /// Signs in on a terminal of 100 columns, and gives the text it shows.
     private func signIn(_ variables: [String: String] = [:], more: [String] = []) throws -> String {
         let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             .appendingPathComponent("../Fixtures/type-at-terminal.py").path
@@ -60,7 +60,7 @@ import Testing
 
     @Test func `Without colours the light modules of the code use the terminal's light`() throws {
         let text = try signIn(["NO_COLOR": "1"])
-        // The line that says what is waited for is taken away without any.
+        // The progress line is removed without any escape sequence.
         #expect(!text.replacingOccurrences(of: "\r\u{1B}[K", with: "").contains("\u{1B}"))
         let lines = text.split(separator: "\n").filter { $0.contains("█") }.map(String.init)
         #expect(try scan(lines, inkIsDark: false) == provider.base + "/enter?user_code=WDJB-MJHT")

@@ -3,8 +3,8 @@ import StrictJSON
 import TestSupport
 import Testing
 
-/// Records and the index of their names that do not agree, or hold what nobody has put there: the right account or a documented exit
-/// code, never another's token.
+/// Records and the index of their names that disagree, or hold data that credmgr never wrote. Each call gives the
+/// right account or a documented exit code, never another account's token.
 @Suite struct `Records that do not agree with their index` {
     private static let folder = "data/credmgr/groups/\(DemoTenant.group)/"
     private let home: Home
@@ -23,7 +23,7 @@ import Testing
         try home.json(["token", "--format", "json"] + words).object?["account"]?.object?["id"]?.string
     }
 
-    /// It prints what it finds, and fails.
+    /// It prints its findings, and fails.
     private func doctor(_ words: [String] = []) throws -> ChildProcess.Outcome {
         try ChildProcess(Home.program, ["doctor"] + words, environment: home.environment).run()
     }

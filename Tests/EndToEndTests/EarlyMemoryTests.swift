@@ -55,7 +55,7 @@ struct EarlyMemoryTests {
         return tried.standardOutput.trimmingCharacters(in: .newlines)
     }
 
-    /// `scripts/setup`, which finds this build where `scripts/build` would make another.
+    /// `scripts/setup`, which finds this build if `scripts/build` would make another.
     private func setup(_ words: [String], _ folder: TemporaryFolder) throws {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().path
@@ -72,7 +72,7 @@ struct EarlyMemoryTests {
             }
             try installProgram("#!/bin/sh\necho '\(tree)/credmgr'\n", at: tree + "/scripts/build", mode: 0o755)
         }
-        // A narrow umask of root's does not show in what it installs.
+        // A narrow umask of root does not affect the files it installs.
         let outcome = try ChildProcess(
             "/bin/sh", ["-c", #"umask 077; exec "$0" "$@""#, tree + "/scripts/setup"] + words,
             environment: ["PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": folder.path]
@@ -94,7 +94,7 @@ struct EarlyMemoryTests {
             #expect(facts[.ownerAccountID] as? Int == 0)
         }
         #expect(try finds(at: program, folder) == "closed")
-        // It is the mode that closes it: the same program, readable, is open to whoever comes early.
+        // The mode closes it: the same program, readable, is open to any early process.
         #expect(chmod(program, 0o755) == 0)
         #expect(try finds(at: program, folder) == "open")
         try setup(["uninstall", prefix], folder)

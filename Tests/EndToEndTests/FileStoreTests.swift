@@ -9,14 +9,14 @@ import Testing
         let short = try home.write("seven77\n", to: "outside/short")
         let keyed = ["CREDMGR_PASSPHRASE_FILE": short]
         try tenant.define(at: home)
-        // Nothing is made with it at the first sign-in, and nobody is sent to a browser.
+        // The first sign-in makes no file with it, and starts no browser.
         let words = ["login", "--type", DemoTenant.typeName, "--print-url"]
         let refused = try home.run(words, environment: keyed, exits: 2)
         #expect(refused.standardError.contains("has fewer than 8 characters"))
         #expect(
             refused.standardError.contains(
                 "hint: credmgr store rekey --group default --weak-passphrase\n"))
-        // The same where the sign-in is done in one go: the browser, and the provider, see nothing of it.
+        // The same if the sign-in is done in one go: the browser and the provider see no sign of it.
         let browser = try home.write(
             "#!/bin/sh\necho \"$1\" > '\(home.path)/outside/opened'\n", to: "outside/browser", mode: 0o700)
         let print = try home.write(
@@ -39,7 +39,7 @@ import Testing
         #expect(again.standardError.contains("--passphrase-file \(short) --weak-passphrase\n"))
         #expect(!home.files.keys.contains { $0.contains("store.v1") })
         try home.run(rekey + ["--weak-passphrase"])
-        // A sign-in that waits for its redirect is kept in the group default, whatever its type's.
+        // A sign-in that waits for its redirect is kept in the group default, also if its type has another group.
         try home.run(["store", "rekey", "--group", "default", "--passphrase-file", short, "--weak-passphrase"])
         let url = try home.run(words, environment: keyed).line
         try home.run(["login", "--complete", try tenant.redirect(from: url)], environment: keyed)
@@ -62,7 +62,7 @@ import Testing
         try tenant.define(at: home)
         let url = try home.run(["login", "--type", DemoTenant.typeName, "--print-url"]).line
         let redirect = try tenant.redirect(from: url)
-        // Another file stands in the place where the room would be set aside.
+        // Another file is in the place at which the room would be reserved.
         let journal = home.path + "/data/credmgr/groups/default/journal"
         try? FileManager.default.removeItem(atPath: journal)
         #expect(FileManager.default.createFile(atPath: journal, contents: nil))
@@ -88,7 +88,7 @@ import Testing
         #expect(!isAlive(child))
     }
 
-    /// Whether a process runs: a dead one whose parent does not look is none.
+    /// Whether a process runs: a dead one that its parent has not waited for does not count.
     private func isAlive(_ process: Int32) -> Bool {
         let status = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)
         return status.map { !$0.contains(") Z ") } ?? false
@@ -137,7 +137,7 @@ import Testing
         try home.run(["login", "--complete", try tenant.redirect(from: url)], environment: keyed)
         #expect(!home.files.keys.contains { $0.hasSuffix("file-store.key") })
         let token = try home.run(["token"], environment: keyed).line
-        // The unlocked key may stay with the session; this is what a new session finds.
+        // The unlocked key may stay with the session; a new session finds this.
         try home.run(["store", "lock"])
         let before = home.files.filter { $0.key.contains("store.v1") }
         for environment in [
@@ -148,20 +148,22 @@ import Testing
             try home.run(["token"], environment: environment, exits: 5)
             try home.run(["token", "--force-refresh"], environment: environment, exits: 5)
             try home.run(["logout", "--all", "--yes"], environment: environment, exits: 5)
-            // Before a person has signed in for nothing.
+            // Before a user has signed in in vain.
             let words = ["login", "--type", DemoTenant.typeName]
             let login = try home.run(words, environment: environment, exits: 5)
             #expect(!login.standardError.lowercased().contains("open this address"))
             try home.run(words + ["--print-url"], environment: environment, exits: 5)
         }
-        // A secret that others can read is none, whoever names the file: a fault of the configuration.
+        // A secret that others can read is not a secret, even if a variable names the file: a fault of the
+        // configuration.
         let refused = try home.run(["token"], environment: ["CREDMGR_PASSPHRASE_FILE": loose], exits: 2)
         #expect(refused.standardError.contains("CREDMGR_PASSPHRASE_FILE"))
         #expect(refused.standardError.contains("hint: chmod 600 \(loose)"))
         #expect(home.files.filter { $0.key.contains("store.v1") } == before)
         #expect(try home.json(["accounts", "--json"]).array?.count == 1)
         #expect(try home.run(["token"], environment: ["CREDMGR_PASSPHRASE_COMMAND": "cat \(right)"]).line == token)
-        // With the cache off nothing keeps the key for a call that has no passphrase, until it is unlocked on purpose.
+        // With the cache off, no cache keeps the key for a call that has no passphrase, until you unlock it on
+        // purpose.
         try home.run(["token"], exits: 5)
         try home.run(["store", "unlock"], environment: keyed)
         #expect(try home.run(["token"]).line == token)
@@ -293,7 +295,7 @@ import Testing
         let folder = home.path + "/data/credmgr/groups/\(DemoTenant.group)/"
         for name in ["store.v1", "store.v1.prev"] { try? FileManager.default.removeItem(atPath: folder + name) }
         if isAnothersThere {
-            // Before anything is changed all is looked at, so this makes none.
+            // credmgr checks everything before it changes anything, so this call makes no change.
             try home.run(["store", "rekey", "--key-file", "--group", DemoTenant.group], exits: 5)
             #expect(!FileManager.default.fileExists(atPath: folder + "store.v1"))
             try home.run(["store", "rekey", "--key-file", "--group", "other"])

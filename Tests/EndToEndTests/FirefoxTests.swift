@@ -45,7 +45,7 @@ struct FirefoxTests {
         try home.write(
             String(contentsOfFile: Self.root + "/docs/templates/credmgr-redirect.desktop", encoding: .utf8),
             to: "data/applications/credmgr-redirect.desktop", mode: 0o644)
-        // The handler's outcome is shown by a browser, which here keeps what it is shown.
+        // A browser shows the handler's outcome; here it saves the page.
         let viewer = try home.write(
             "#!/bin/sh\nexec cp \"$1\" '\(home.path)/outcome.html'\n", to: "outside/viewer", mode: 0o700)
         try home.write(
@@ -80,7 +80,7 @@ struct FirefoxTests {
         #expect(try home.run(["token"]).standardOutput.hasPrefix("ey"))
     }
 
-    /// Signs in, and gives what Firefox shows at the end: the page's text and, in the last line, its address.
+    /// Signs in, and gives the page that Firefox shows at the end: its text and, in the last line, its address.
     private func signIn(at home: Home, type: String = "Tasks") throws -> String {
         // The pipe holds the page until it is read here: a person's browser goes on when the program has ended.
         try #require(mkfifo(home.path + "/page", 0o600) == 0)

@@ -5,8 +5,8 @@ import StrictJSON
 import TestSupport
 import Testing
 
-/// A new user's first hour with the real program: a page that shows an error, a clock that is wrong, a bus that has gone, an
-/// installation for oneself alone.
+/// A new user's first hour with the real program: a page that shows an error, a clock that is wrong, a bus that has
+/// gone, an installation for oneself alone.
 @Suite struct `The first hour with the program` {
     private let home: Home
 
@@ -16,7 +16,7 @@ import Testing
         try home.run(["types", "add", "Work", "--issuer", provider.base, "--client-id", "tool", "--scope", "api"])
     }
 
-    /// A browser that shows a page, and nobody who goes on from there.
+    /// A browser that shows a page, and no user who goes on from there.
     private let idle = ["BROWSER": "/bin/true"]
     private let reason = "Does the page show an error? Register http://127.0.0.1 for client tool at the provider."
 
@@ -30,7 +30,7 @@ import Testing
         let said = try home.run(login, environment: idle, exits: 6).standardError
         #expect(said.contains(reason) && said.contains("credmgr types show Work"), "\(said)")
         #expect(provider.forms.count { $0["response_type"] == "code" } == 1)
-        // Without a browser nothing is asked.
+        // Without a browser credmgr asks no question.
         let without = try home.run(login + ["--no-browser"], exits: 6).standardError
         #expect(!without.contains(reason))
         #expect(provider.forms.count { $0["response_type"] == "code" } == 1)
@@ -115,7 +115,7 @@ import Testing
             let page = try page(at: "\(place)/?code=c-1&state=\(state)")
             #expect(page.contains("<h1>credmgr: ada@example.test is signed in to Work</h1>"), "\(page)")
         }
-        // It says nothing to a page of another name, nor to one that is no person's.
+        // It gives no name to a page of another host, nor to one that is not a user's.
         #expect(!(try page(at: place.replacing("127.0.0.1", with: "localhost") + "/?a=b").contains("ada")))
         #expect(provider.paths.count { $0 == "/token" } == 1)
     }
@@ -125,7 +125,7 @@ import Testing
         try define(at: provider)
         let login = try home.start(["login", "--type", "Work", "--timeout", "60"], idle)
         let said = try login.wait(for: "/authorize?", within: 30)
-        // Before it waits for the browser there is nothing to answer for.
+        // Before it waits for the browser it has no request to answer.
         try waitForAftermath(of: login)
         login.send(SIGINT)
         #expect(try login.outcome(within: 30).signal == SIGINT)
@@ -188,7 +188,7 @@ import Testing
         throws
     {
         let prefix = home.path + "/home/.local"
-        // The user's data folder is where that is by default.
+        // The user's data directory is at its default place.
         let variables = ["HOME": home.path + "/home", "XDG_DATA_HOME": ""]
         // A list that an earlier version left.
         try home.write("bin/credmgr\n", to: "home/.local/share/credmgr/installed", mode: 0o644)

@@ -21,7 +21,7 @@ struct `Sign-ins of GNOME Online Accounts` {
 
     /// Has the daemon add an account of Google's, as its dialog does after a sign-in; gives its `accounts.conf`.
     private func addGoogle(_ refreshToken: String) throws -> String {
-        // Nothing that it does later has a network.
+        // Its later calls have no network.
         let goa = try ChildProcess(
             daemon, environment: keyring.environment.merging(["https_proxy": "http://127.0.0.1:1"]) { $1 }
         ).start()
@@ -42,7 +42,8 @@ struct `Sign-ins of GNOME Online Accounts` {
         return (keyring.environment["XDG_CONFIG_HOME"] ?? "") + "/goa-1.0/accounts.conf"
     }
 
-    /// Keeps an item as the daemon does, with libsecret; of a provider that the daemon of this machine does not have.
+    /// Keeps an item as the daemon does, with libsecret; of a provider that the daemon of this machine does not
+    /// have.
     private func keep(_ identity: String, _ text: String) throws {
         let script = """
             import gi, sys
@@ -114,7 +115,7 @@ struct `Sign-ins of GNOME Online Accounts` {
             ("unheard_of:gen0:account_4_0", "{'refresh_token': <'rt-unheard-of'>}"),
             ("ms_graph:gen2:account_9_0", "{'refresh_token': <'rt-of-another-file'>}"),
         ] { try keep(identity, text) }
-        // A client of the same id at another provider must see none of them.
+        // A client of the same ID at another provider must see no account of these.
         let before = provider.paths.count
         try home.run(["accounts", "import", file], exits: 2)
         let named = try home.run(["accounts", "import", file, "--type", "Work"], exits: 2)

@@ -5,13 +5,13 @@ import StrictJSON
 import TestSupport
 import Testing
 
-/// Sign-ins of one person with different scopes: none takes away what another one can do.
+/// Sign-ins of one user with different scopes: no sign-in removes the rights of another.
 @Suite struct GrantsSideBySideTests {
     private let home: Home
     private let provider: ScriptedProvider
 
-    /// Two programs' types with one client and one keychain group: `Wide`, which can be refreshed, and `Narrow`, which
-    /// cannot.
+    /// Two programs' types with one client and one keychain group: `Wide`, which can be refreshed, and `Narrow`,
+    /// which cannot.
     init() throws {
         home = try Home()
         provider = try ScriptedProvider { $0.rotation = .grantsScopes }

@@ -3,7 +3,7 @@ import StrictJSON
 import TestSupport
 import Testing
 
-/// The input by which no front to another program may be misled: each answers with its protocol's own "nothing", at
+/// The input that must not mislead any front to another program: each gives its protocol's own empty answer, at
 /// once.
 @Suite struct `Bad input to the helpers` {
     private let home: Home
@@ -22,18 +22,18 @@ import Testing
         idToken = try home.run(["token", "--id-token"]).line
     }
 
-    /// One front: how it is asked about a place and perhaps a user, and what it prints for nothing.
+    /// One front: the way it is asked about a place and perhaps a user, and its output for no answer.
     struct Front: Sendable, CustomTestStringConvertible {
         let testDescription: String
         /// The arguments.
         var words: @Sendable (String, String?) -> [String] = { _, _ in [] }
         var input: @Sendable (String, String?) -> String = { _, _ in "" }
         var environment: @Sendable (String) -> [String: String] = { _ in [:] }
-        /// Whether it is told a user name.
+        /// Whether it gets a user name.
         var takesUser = false
         /// A place for which it gives something; `nil` for the front that needs a service for that.
         var own: String? = "https://own.example.com/"
-        /// Whether these words and this status are its protocol's "nothing".
+        /// Whether these words and this status are its protocol's empty answer.
         let isNothing: @Sendable (String, Int32) -> Bool
     }
 
@@ -97,7 +97,7 @@ import Testing
             isNothing: { output, status in output.isEmpty && (status == 7 || status == 2) }),
         Front(
             testDescription: "google", words: { _, _ in ["google"] },
-            // It is told no place: Google's libraries tell it the kind of token.
+            // It gets no place: Google's libraries give it the kind of token.
             environment: { ["GOOGLE_EXTERNAL_ACCOUNT_TOKEN_TYPE": $0] },
             own: "urn:ietf:params:oauth:token-type:id_token",
             isNothing: { output, status in
@@ -114,7 +114,7 @@ import Testing
             isNothing: { output, status in output.isEmpty && (2...3).contains(status) }),
     ]
 
-    /// Servers that nothing names, and what is no server.
+    /// Servers that no setting names, and words that are not servers.
     private static let places = [
         "evil.example", "https://evil.example/simple/", "https://own.example.com:8443/", "http://own.example.com/",
         "https://own.example.com@evil.example/", "https://evil.example/?https://own.example.com/",
@@ -174,7 +174,8 @@ import Testing
     @Test(arguments: fronts)
     func `an invalid message gets no answer, at once`(_ front: Front) throws {
         let reads = !front.input("x", nil).isEmpty
-        // A word or a variable holds no NUL, and no more than the kernel takes. Without a word there is nothing to ask.
+        // A word or a variable holds no NUL, and no more than the kernel takes. Without a word there is no
+        // question.
         let messages = reads ? Self.messages : Self.messages.filter { !$0.isEmpty && !$0.contains("\u{0}") }
         for message in messages {
             let raw = reads ? message : String(message.prefix(100_000))

@@ -69,10 +69,11 @@ import Testing
                 "capability[]=authtype\nauthtype=Bearer\ncredential=\(token)\nephemeral=1\npassword_expiry_utc="))
         let basic = try home.run(["git-credential", "get"], input: place + "wwwauth[]=Basic realm=\"x\"\n\n")
         #expect(basic.standardOutput.hasPrefix("username=oauth2\npassword=\(token)\n"))
-        // `https://@host/` names nobody: git gets a name, for a server that looks at the token alone takes no empty one.
+        // `https://@host/` names no user: git gets a name, because a server that looks at the token alone accepts
+        // no empty one.
         let unnamed = try home.run(["git-credential", "get"], input: place + "username=\n\n")
         #expect(unnamed.standardOutput.hasPrefix("username=oauth2\npassword="), "\(unnamed.standardOutput)")
-        // A name that stands for nobody, beside which any token will do.
+        // A name that means no user; any token will do beside it.
         let named = try home.run(["git-credential", "get"], input: place + "username=x-access-token\n\n")
         #expect(named.standardOutput.hasPrefix("username=x-access-token\npassword=\(token)\n"))
     }
@@ -85,7 +86,7 @@ import Testing
         let named = try home.run(
             ["git-credential", "get"], input: place + "username=\(DemoTenant.bob.email)\n\n")
         #expect(named.standardOutput.contains("\npassword=\(token)\n"))
-        // Somebody else's name gets nothing, whoever is asked for.
+        // A different user's name gets no token.
         for name in ["nobody", "alice@example.org", "root"] {
             let nobody = try home.run(["git-credential", "get", "-v"], input: place + "username=\(name)\n\n")
             #expect(nobody.standardOutput.isEmpty)
@@ -217,7 +218,7 @@ import Testing
         #expect(object["apiVersion"]?.string == "client.authentication.k8s.io/v1beta1")
         #expect(object["kind"]?.string == "ExecCredential")
         #expect(object["status"]?.object?["token"]?.string == token)
-        // A kubeconfig names whatever server its author likes.
+        // The author of a kubeconfig chooses any server.
         let chosen = #"{"type":"\#(DemoTenant.typeName)"}"#
         for server in ["https://evil.example", "https://k.example", "https://k.example:6443@evil.example", "k", ""]
         {
@@ -226,7 +227,7 @@ import Testing
                 #expect(refused.standardOutput.isEmpty)
             }
         }
-        // A cluster that says no server is none that a token may go to.
+        // A token may not go to a cluster that names no server.
         let odd = #"{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","spec":{"cluster":[]}}"#
         try home.run(["kubernetes"], environment: ["KUBERNETES_EXEC_INFO": odd], exits: 7)
         try home.run(["token", "--format", "exec-credential"], environment: info(chosen))

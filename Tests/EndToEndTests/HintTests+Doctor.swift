@@ -13,18 +13,18 @@ extension `A hint is a command that works` {
         try home.write(#"{"rules":[{"directory":"/**","type":"Gone"}]}"#, to: "config/credmgr/config.json")
         try openFile()
         let browser = try Browser(in: home).environment
-        // A file that cannot be read hides its contents, until it is mended.
+        // A file that cannot be read hides its contents, until it is fixed.
         for _ in 0..<2 { for remedy in try remedies(exits: 1) { try paste(remedy, environment: browser) } }
         let rest = try doctor(exits: 1).standardOutput.split(separator: "\n")
         let problems = rest.filter { $0.hasPrefix("PROBLEM") }
         #expect(problems.count == 1 && problems[0].contains("config.json:1: no account type 'Gone'"), "\(rest)")
-        // The rule is named wherever it stops a command, too.
+        // Whenever the rule stops a command, the error names it, too.
         #expect(try home.run(["which"], exits: 2).standardError.contains("config.json:1: no account type 'Gone'"))
         try home.write("{}", to: "config/credmgr/config.json")
         try home.run(["token", "--account", alice, "--force-refresh"])
     }
 
-    /// The findings are the result, whatever the exit status.
+    /// The findings are the result, at each exit status.
     func doctor(_ words: [String] = [], exits status: Int32) throws -> ChildProcess.Outcome {
         let outcome = try ChildProcess(Home.program, ["doctor"] + words, environment: home.environment).run()
         #expect(outcome.exitStatus == status, "\(outcome.standardOutput)")

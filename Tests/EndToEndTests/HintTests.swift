@@ -5,7 +5,7 @@ import StrictJSON
 import TestSupport
 import Testing
 
-/// Every hint with a command in it is run as it stands, by a shell, in the state that made it. `HintSourceTests` has the
+/// A shell runs every hint with a command in it unchanged, in the state that made it. `HintSourceTests` has the
 /// list of them all.
 @Suite struct `A hint is a command that works` {
     let home: Home
@@ -319,7 +319,7 @@ import Testing
         let tenant = try DemoTenant(users: [carol])
         try tenant.definePolicies(at: home, ["redirect_uri": "http://localhost"])
         for more in [[], ["--group", "Elsewhere"]] {
-            // The first one may be the default; without it there is none.
+            // The first one may be the default; without it there is no default.
             let first = try signIn(more, carol)
             for user in [DemoTenant.alice, DemoTenant.bob] { try signIn(more, user) }
             try home.run(["logout", "--account", first] + more)
@@ -418,7 +418,7 @@ import Testing
             #expect(!session.text.contains("correct horse"))
             try home.run(["store", "lock"], environment: cached)
         }
-        // The command of the hint does not name itself where it fails.
+        // The command of the hint does not name itself when it fails.
         let again = try home.run(["store", "unlock"], exits: 5).standardError
         #expect(again.contains("hint: run this in a terminal, or set CREDMGR_PASSPHRASE_FILE"))
     }

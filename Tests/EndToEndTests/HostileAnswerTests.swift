@@ -20,7 +20,7 @@ import Testing
         home.files.filter { $0.key.contains("/accounts/") || $0.key.hasSuffix("/store.v1") }
     }
 
-    /// Whether nobody is signed in: the store itself has been made for the pending sign-in, which is gone.
+    /// Whether no account is signed in: the store itself has been made for the pending sign-in, which is gone.
     private func isNobodySignedIn() throws -> Bool {
         #expect(!home.files.keys.contains { $0.contains("/accounts/") })
         return try home.json(["accounts", "--json"]) == []
@@ -157,7 +157,7 @@ import Testing
         provider.change { $0.metadata = changes.object ?? JSONObject() }
         let refused = try home.run(["login", "--type", "Work", "--print-url"], exits: status)
         #expect(!refused.standardError.contains("\u{1B}"))
-        // At the definition too, where the metadata is asked for the scopes.
+        // At the definition too, at which credmgr asks the metadata for the scopes.
         try home.run(["types", "add", "Other", "--issuer", provider.base, "--client-id", "app"], exits: status)
         #expect(try home.json(["types", "--json"]) == types)
         #expect(provider.paths.allSatisfy { $0.hasPrefix("/.well-known/") })

@@ -76,7 +76,7 @@ import Testing
                 ], input: DemoTenant.alice.password.reveal() + "\n"),
             Call(words: ["store", "rekey", "--passphrase-file", passphraseFile]),
             Call(words: ["token", "--type", DemoTenant.typeName, "--force-refresh"], environment: unlocked),
-            // Behind the refresh: a token that is used up is not taken back from an archive.
+            // Behind the refresh: an import does not restore an already used token from an archive.
             Call(
                 words: ["accounts", "export", archive, "--passphrase-file", passphraseFile], environment: unlocked),
             Call(words: ["store", "unlock"], environment: unlocked), Call(words: ["store", "lock"]),
@@ -99,7 +99,7 @@ import Testing
         let url = try home.run(["login", "--type", DemoTenant.typeName, "--print-url"]).line
         let commands = try Self.calls(tenant, redirect: try tenant.redirect(from: url), elsewhere)
         for call in commands {
-            // A file for each process: in one for all, a busy machine has the end of a line stand further down.
+            // A file for each process: in one for all, a busy machine writes the end of a line further down.
             let traces = try TemporaryFolder()
             let traced = ["-ff", "-y", "-v", "-s", "65536", "-o", traces.path + "/trace", "-e", "trace=" + calls]
             let outcome = try ChildProcess(
@@ -119,14 +119,15 @@ import Testing
         let home = try Home()
         let tenant = try DemoTenant(clientSecret: Self.clientSecret)
         let lines = try Self.trace("openat,mkdirat,pipe2,execve", in: home, tenant).lines
-        // The first exec is the program's; what the loader opens is not ours, and is not kept open either.
+        // The first exec is the program's; files that the loader opens are not credmgr's, and are not kept open
+        // either.
         let opens = lines.filter { $0.contains("openat(") && $0.contains(home.path) && !$0.contains(" = -1 ") }
         #expect(opens.count > 500)
         for line in opens {
             #expect(line.contains("O_CLOEXEC"), "\(line)")
             // A path that users write themselves may be a link of theirs.
             if line.contains("/config/credmgr/") { continue }
-            // The folder that the user's own variable names may be a link; what is below it is not.
+            // The directory that the user's own variable names may be a symbolic link; the paths below it are not.
             let isBase = line.contains("openat(AT_FDCWD") && line.contains("O_DIRECTORY")
             let isItself = line.contains(", \".\", ")
             #expect(isBase || isItself || line.contains("O_NOFOLLOW"), "\(line)")
@@ -163,7 +164,7 @@ import Testing
     func `Another process of the same user reads neither memory nor environment`() throws {
         let folder = try TemporaryFolder()
         chmod(folder.path, 0o755)
-        // Somebody who is not root, with a program where that somebody can start it.
+        // A user other than root, with a program that this user can start.
         let shell = """
             cp "$PROGRAM" "$FOLDER/credmgr" && chmod 755 "$FOLDER/credmgr" && mkdir -m 700 "$FOLDER/home" &&
             chown 65534:65534 "$FOLDER/home" &&

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The program in other languages than English: people read theirs, programs read what they always do.
+/// The program in languages other than English: users read theirs, and programs read the same as always.
 @Suite struct LanguageTests {
     private struct Failure: Error { let text: String }
 
@@ -28,7 +28,7 @@ import Testing
         static let shared = Result { try Prefix() }
     }
 
-    /// A language, and what the program says in it.
+    /// A language, and the program's words in it.
     struct Language: Sendable, CustomTestStringConvertible {
         let code: String
         let page: String
@@ -80,7 +80,7 @@ import Testing
     private let prefix: Prefix
     private let home: Home
 
-    /// A provider whose tokens end so that what is told of their time stays the same for half an hour.
+    /// A provider whose tokens end so that the reported time stays the same for half an hour.
     private static func tenant() throws -> DemoTenant {
         try DemoTenant {
             $0.accessTokenLifetime = 5_400
@@ -140,7 +140,7 @@ import Testing
         try tenant.signIn(at: home)
         let shown = try onTerminal(["accounts", "--wide"], in: language)
         let lines = shown.split(whereSeparator: \.isNewline).map(String.init)
-        // The heading, the account, and what the mark in front of it means.
+        // The heading, the account, and the meaning of the mark in front of it.
         try #require(lines.count == 3, "\(shown)")
         let columns = lines.map { line in
             line.unicodeScalars.reduce(into: [Unicode.Scalar]()) { cells, scalar in
@@ -203,7 +203,7 @@ import Testing
         }
     }
 
-    /// Help is for people wherever it goes, a pipe to a pager too; commands, options and values stay what is typed.
+    /// Help is for users, also through a pipe to a pager; commands, options and values stay as you type them.
     @Test(arguments: Language.all)
     func `help in a language`(_ language: Language) throws {
         let own = ["LANGUAGE": language.code]
@@ -227,8 +227,8 @@ import Testing
         #expect(!completions.contains("login\tsign in"))
     }
 
-    /// Each line of a help page keeps to the width by what its characters take, and the texts beside the options begin in
-    /// one column.
+    /// Each line of a help page keeps to the width of its characters, and the texts beside the options begin in one
+    /// column.
     @Test(arguments: Language.all)
     func `the columns of help`(_ language: Language) throws {
         let help = try run(["logout", "--help"], in: ["LANGUAGE": language.code])
@@ -251,7 +251,7 @@ import Testing
         #expect(Set(beginnings.compactMap(\.self)).count == 1, "\(help.standardOutput)")
     }
 
-    /// Without a language the help is what the snapshots hold, to the byte.
+    /// Without a language the help equals the snapshots, to the byte.
     @Test(arguments: [
         ["LC_ALL": "C", "LANGUAGE": "de"], ["LC_ALL": "POSIX", "LANGUAGE": "zh_TW"], ["LANGUAGE": "tlh"],
     ])
@@ -305,7 +305,7 @@ import Testing
         }
     }
 
-    /// The language costs who is told nothing no call of the kernel.
+    /// A call without a message makes no kernel call for the language.
     @Test(.needs(.tracing)) func `a token that is there opens no catalogue`() throws {
         let tenant = try DemoTenant()
         try tenant.signIn(at: home)
@@ -320,7 +320,7 @@ import Testing
         }
         let silent = try opened(["token", "--type", DemoTenant.typeName], exits: 0)
         #expect(!silent.contains("/locale") && !silent.contains("credmgr.mo"))
-        // The same call is seen where there is something to say.
+        // The trace shows the same call if there is a message to print.
         #expect(
             try opened(["token", "--type", "Taskss"], exits: 2).contains("/share/locale/de/LC_MESSAGES/credmgr.mo"))
     }

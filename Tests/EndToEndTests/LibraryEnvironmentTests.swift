@@ -3,7 +3,7 @@ import Platform
 import TestSupport
 import Testing
 
-/// Variables by which libraries would write down or show what is secret.
+/// Variables that make libraries write down or show secrets.
 @Suite struct `Settings of libraries` {
     /// A library that writes down the environment which the program ends with.
     private static let probe = #"""

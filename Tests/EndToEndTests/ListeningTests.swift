@@ -4,7 +4,7 @@ import StrictJSON
 import TestSupport
 import Testing
 
-/// A `login` that waits: what it says, and each way its answer may come.
+/// A `login` that waits: its messages, and each way its redirect may come.
 @Suite struct `A sign-in that waits` {
     private let home: Home
 
@@ -16,7 +16,8 @@ import Testing
         return tenant
     }
 
-    /// A person at a terminal: reads the address, signs in elsewhere, and pastes what the browser ends at.
+    /// A user at a terminal: reads the address, signs in on another machine, and pastes the address that the
+    /// browser ends at.
     private func paste(before: String = "", _ variables: [String: String] = [:]) throws -> TerminalSession {
         let tenant = try tenant()
         _ = try Browser(in: home)
@@ -46,7 +47,7 @@ import Testing
             ["login", "--type", "Tasks", "--no-browser"], [("You can paste the redirect URL here", "abc\u{3}")])
         #expect(ended.status == -2 || ended.status == 130)
         #expect(ended.left.isEmpty)
-        // Nobody came back: why that may be is told now.
+        // No redirect came: the message gives possible reasons now.
         #expect(ended.text.contains("Does the page show an error? Register http://localhost for client"))
         #expect(try home.json(["accounts", "--json"]) == [])
     }
@@ -71,7 +72,7 @@ import Testing
         let ssh = ["SSH_CONNECTION": "192.0.2.1 50000 192.0.2.9 22"]
         let done = try home.run(["login", "--type", "Far"], environment: ssh)
         #expect(done.standardError.contains("enter the code"))
-        // A provider that has none: the address, and how to reach this machine.
+        // A provider that has no device flow: the address, and the way to reach this machine.
         let tenant = try tenant()
         defer { tenant.provider.stop() }
         let code = try home.run(["login", "--type", "Tasks", "--timeout", "1"], environment: ssh, exits: 6)

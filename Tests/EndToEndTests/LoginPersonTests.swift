@@ -165,7 +165,7 @@ import Testing
         #expect(shown["username"] == "alice@example.com" && shown["default"] == true)
         #expect(try home.run(needed + ["--login-hint", "alice@example.com"]).line == first)
         #expect(tenant.provider.counters == requests)
-        // Somebody else's account is not the one that works, and neither does it answer what only a sign-in can.
+        // A different user's account does not satisfy the request, nor does an account if only a sign-in can.
         let bob = try login(needed + ["--login-hint", "bob@example.com"], as: DemoTenant.bob).line
         #expect(bob.hasSuffix("bob@example.com"))
         try home.run(["logout", "--account", String(bob.prefix { $0 != "\t" })])

@@ -122,7 +122,7 @@ struct `Mail programs with a token` {
             "set ssl_ca_certificates_file=\"\(dovecot.certificate)\" certificate_file=\"\(dovecot.certificate)\"\n"
         try scene.home.write(trust, to: "config/neomutt/neomuttrc")
         mail.introspection.stop()
-        // Not mbsync: its SASL plugin waits for the server where that has refused.
+        // Not mbsync: its SASL plugin waits for the server after the server has refused.
         for (program, host) in [("msmtp", dovecot.submission), ("neomutt", dovecot.imaps)] {
             let refused = try scene.home.run(
                 ["setup", program, "--type", DemoTenant.typeName, "--host", host], environment: environment,

@@ -33,7 +33,7 @@ import Testing
             let said = try home.run(["token", "--account", DemoTenant.bob.email] + words, exits: 5).standardError
             #expect(said.contains("the record of account \(bob) is missing"), "\(words)")
         }
-        // An account that is not lost is nobody's loss.
+        // The loss does not affect an account that is not lost.
         try home.run(["token", "--account", DemoTenant.alice.email, "--type", DemoTenant.typeName])
     }
 
@@ -52,7 +52,7 @@ import Testing
                 doctor.standardOutput.contains(
                     "registry \(DemoTenant.group): the record of account \(id) is missing"))
         }
-        // Each person has the account that was theirs again, and what was called so.
+        // Each user gets the former account again, with its name.
         #expect(try tenant.signIn(at: home) == alice)
         #expect(try tenant.signIn(DemoTenant.bob, at: home) == bob)
         let accounts = try #require(try home.json(["accounts", "--json"]).array).compactMap(\.object)
@@ -102,7 +102,7 @@ import Testing
         let alice = try tenant.signIn(at: home)
         for (mode, words) in [(0o644, ["token"]), (0o644, ["token", "--account", alice]), (0o000, ["token"])] {
             try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file(of: alice))
-            // Root opens what nobody may.
+            // Root can open every file.
             if mode == 0, geteuid() == 0 { continue }
             #expect(try home.run(words, exits: 5).standardError.contains(alice), "\(words)")
         }
@@ -203,7 +203,7 @@ import Testing
         let removed = try home.run(["types", "remove", "Machine"]).standardError
         #expect(!removed.contains("cannot delete the secrets"))
         try home.write(definition, to: "config/credmgr/types/Machine.json")
-        // Without a bus nobody knows whether the Secret Service has one.
+        // Without a bus credmgr cannot know whether the Secret Service has one.
         try home.run(["login", "--type", "Machine"], exits: 5)
     }
 }

@@ -4,7 +4,7 @@ import StrictJSON
 import TestSupport
 import Testing
 
-/// A disk on which little is left: what is asked for works, or is refused before anything is sent; nothing is lost.
+/// A disk with little space: each command works, or fails before it sends a request; no token is lost.
 @Suite struct `A disk that is nearly full` {
     /// The result of a command with so much space left.
     private struct Result {
@@ -77,11 +77,11 @@ import Testing
             }
         }
         let statuses = { (command: String) in results.filter { $0.command == command }.map(\.status) }
-        // Both ends are met: nothing fits, and everything does.
+        // Both ends are met: no file fits, and every file does.
         for command in ["refresh", "login"] {
             #expect(statuses(command).first == 5 && statuses(command).last == 0)
         }
-        // No refresh token was used up without its successor being kept.
+        // The provider rotated no refresh token without credmgr saving the new one.
         #expect(tenant.provider.counters.reusesDetected == 0)
     }
 }

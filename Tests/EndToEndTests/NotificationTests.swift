@@ -3,7 +3,7 @@ import StrictJSON
 import TestSupport
 import Testing
 
-/// `notify`, on a bus of its own with a desktop that writes down what it is told.
+/// `notify`, on a bus of its own with a desktop that records its notifications.
 @Suite(
     .needs(.keyring), .needs(.program("notify-send")))
 struct NotificationTests {

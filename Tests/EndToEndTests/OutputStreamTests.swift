@@ -26,7 +26,7 @@ import Testing
         let closed = try shell("\"$CREDMGR\" \(words) >&-", home)
         #expect(closed.exitStatus == 1)
         let gone = try shell("(\"$CREDMGR\" \(words); echo $? >&2) | true", home)
-        // A reader that ends before or after the write; either way nothing is printed elsewhere.
+        // A reader that ends before or after the write; either way credmgr prints no text on another stream.
         #expect(gone.standardOutput.isEmpty)
         #expect(!gone.standardError.contains("ey"))
     }
@@ -68,7 +68,7 @@ import Testing
         #expect(outcome.exitStatus == 1, "\(outcome.standardError)")
         #expect(outcome.standardError.contains("cannot replace the separately mounted file inner/token"))
         #expect(outcome.standardError.contains("hint: mount the directory of the file"), "\(outcome.standardError)")
-        // Nothing was written, and nothing is left beside it.
+        // No output file was written, and no other file is left beside it.
         #expect(outcome.standardOutput == "old\ntoken\n")
     }
 

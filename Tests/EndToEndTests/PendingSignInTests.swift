@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Somebody asks for the address of a sign-in again and again, and goes there once.
+/// A user asks for the address of a sign-in again and again, and goes there once.
 @Suite(.needs(.keyring)) struct `Hundreds of pending sign-ins` {
     /// More than any machine needs, however busy; a call that runs into the keyring's deadline time and again needs
     /// more, in seconds.

@@ -5,8 +5,8 @@ import Testing
 
 /// When plugins end: with the command that runs them, with the worker that does, and with all that they started.
 @Suite struct PluginEndTests {
-    /// A plugin that signs in, and hangs when it is to refresh, or at `begin` where it is told to. The signals of
-    /// the terminal do not reach a process that it starts in a session of its own.
+    /// A plugin that signs in, and hangs at a refresh, or at `begin` if the test asks for that. The signals of the
+    /// terminal do not reach a process that it starts in a session of its own.
     private static func plugin(hangsAt operation: String) -> String {
         """
         case $request in
@@ -25,7 +25,8 @@ import Testing
         return home
     }
 
-    /// The processes of a home once the plugin hangs: the command, its supervisor, the plugin and what that has started.
+    /// The processes of a home once the plugin hangs: the command, its supervisor, the plugin and the plugin's
+    /// children.
     private func processes(in home: Home) throws -> MarkedProcesses {
         let processes = MarkedProcesses(try #require(home.environment[MarkedProcesses.variable]))
         for last in ["sleep 611", "sleep 622"] { _ = try processes.first(with: last) }

@@ -29,7 +29,7 @@ import Testing
         let before = tenant.provider.counters.refreshes
         #expect(try home.run(["token", "--force-refresh"]).line.hasPrefix("ey"))
         #expect(tenant.provider.counters.refreshes == before + 1)
-        // A code is used up, and a sign-in is completed once.
+        // A code is valid once, and a sign-in is completed once.
         try home.run(["login", "--complete", redirect], exits: 7)
         tenant.provider.revokeRefreshTokens()
         try home.run(["token", "--force-refresh"], exits: 4)

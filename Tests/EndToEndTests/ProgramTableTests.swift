@@ -17,7 +17,7 @@ import Testing
         for program in ProgramVersion.calls.keys {
             #expect(named.contains(program.lowercased()), "\(program) is run and not in the table")
         }
-        // Those that cannot be run here say so.
+        // The row of a program that cannot be run here names no version.
         let unrun = rows.filter { !$0[3].contains(/\d/) }.map { $0[0] }
         #expect(unrun == ["oidc-agent's scripts", "Bazel"])
     }

@@ -3,7 +3,7 @@ import StrictJSON
 import TestSupport
 import Testing
 
-/// `credmgr adapters test`: what an author of an adapter sees.
+/// `credmgr adapters test`: the output for an author of an adapter.
 @Suite struct `The conformance suite` {
     private let home: Home
 

@@ -5,7 +5,7 @@ import StrictJSON
 import TestSupport
 import Testing
 
-/// Refusals of providers in their own words: what becomes of the sign-in, and what the user is told.
+/// Refusals of providers in their own words: the result of the sign-in, and the message to the user.
 ///
 /// A new refusal is a line of the table.
 @Suite struct RefusalTests {
@@ -118,7 +118,7 @@ import Testing
         provider.change { $0.refresh = { _ in .json(400, ["error": "token_inactive"]) } }
         try home.run(["token"], exits: 4)
         #expect(try status(home) == "needs-login")
-        // A plain call asks nobody.
+        // A plain call sends no request.
         let asked = provider.sentTokens.count
         try home.run(["token"], exits: 4)
         #expect(provider.sentTokens.count == asked)

@@ -6,7 +6,8 @@ import StrictJSON
 import TestSupport
 import Testing
 
-/// Responses to a refresh that are refused, of a provider that rotates refresh tokens: each holds the only good one.
+/// Responses to a refresh that are refused, of a provider that rotates refresh tokens: each holds the only good
+/// one.
 ///
 /// A new shape is a line of one of the tables.
 @Suite struct RefusedResponseTests {
@@ -144,7 +145,7 @@ import Testing
         let (home, provider) = try provider(.revokesReused)
         provider.change { $0.idTokenClaims = claims.object ?? JSONObject() }
         try home.run(["token", "--force-refresh"], exits: 7)
-        // A response without an ID token says no more of whom it is for.
+        // A response without an ID token does not name its user either.
         provider.change {
             $0.idTokenClaims = JSONObject()
             $0.refresh = { .json(200, .object($0.putting(["id_token": .null]))) }
@@ -163,7 +164,7 @@ import Testing
         let (home, provider) = try provider(.revokesReused)
         provider.change {
             $0.idTokenClaims = claims.object ?? JSONObject()
-            // One that cannot be read at all names the other subject all the same.
+            // Even a response that cannot be read names the other subject.
             if !isSound { $0.refresh = { .raw(Array((JSONValue.object($0).text() + "\0").utf8)) } }
         }
         try home.run(["token", "--force-refresh"], exits: isSound ? 7 : 1)

@@ -2,8 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Programs of packages, modules and images, each doing its real job at a server that lets nobody in without the token:
-/// set up by `credmgr setup`, which is proven by the program itself.
+/// Programs of packages, modules and images, each doing its real job at a server that requires the token.
+/// `credmgr setup` sets each one up, and the program itself proves that.
 @Suite struct `Package programs with a token` {
     private let scene: ProgramScene
     private let registries: Registries
@@ -200,7 +200,7 @@ import Testing
         let undo = ["setup"] + words + ["--type", DemoTenant.typeName, "--undo"]
         try scene.home.run(undo)
         #expect(scene.home.text(of: ".kube/config") == own)
-        // kubectl writes the file anew, without comments.
+        // kubectl rewrites the file, without comments.
         try scene.setUp(words, environment)
         try scene.run(["kubectl", "config", "set-context", "y", "--cluster=c"], environment)
         #expect(scene.home.text(of: ".kube/config")?.contains(">>>") == false)

@@ -51,7 +51,7 @@ import Testing
         #expect(tenant.provider.counters.apiRequests == 2)
     }
 
-    /// A service that redirects, and remembers what it was sent.
+    /// A service that redirects, and remembers the requests it received.
     private final class Service: Sendable {
         let base: String
         private let server: LoopbackServer
@@ -120,7 +120,7 @@ import Testing
         }
         #expect(service.received.isEmpty)
         #expect(try home.run(["request", "GET", "/end?next=https://x/"]).standardOutput == "the end\n")
-        // A redirect to what is no URL is not one to a path, either.
+        // A redirect to text that is not a URL is not one to a path, either.
         try home.run(["request", "GET", "/"], exits: 1)
         #expect(service.received.count == 2)
     }
@@ -137,7 +137,7 @@ import Testing
             let refused = try home.run(["request", "GET", service.base + path], exits: 7).standardError
             #expect(refused.contains("is not sent to"))
         }
-        // The one within the path has had it, where that redirects to has not.
+        // The service within the path got the token; the target of the redirect did not.
         #expect(service.received.count == 1)
     }
 

@@ -12,8 +12,8 @@ struct SandboxTests {
         --symlink usr/lib /lib --symlink usr/lib64 /lib64 --proc /proc --dev /dev --tmpfs /tmp
         """
 
-    /// Runs a script with a keyring of its own, in a session that possesses it, as a login makes one. `$CREDMGR` is the
-    /// program.
+    /// Runs a script with a keyring of its own, in a session that possesses it, as a login makes one. `$CREDMGR` is
+    /// the program.
     private func run(_ script: String, at home: Home, _ variables: [String: String] = [:]) throws
         -> ChildProcess.Outcome
     {
@@ -27,7 +27,7 @@ struct SandboxTests {
         ).run()
     }
 
-    /// Signs Alice in, and gives what `token` prints.
+    /// Signs Alice in, and gives the output of `token`.
     private func signedIn(_ tenant: DemoTenant) throws -> (home: Home, token: String) {
         let home = try Home(["CREDMGR_CACHE": "on", "CREDMGR_STORE": "file"])
         try tenant.signIn(at: home)
@@ -54,7 +54,7 @@ struct SandboxTests {
             done
             """, at: home, ["CREDMGR_PASSPHRASE_FILE": passphrase])
         #expect(outcome.exitStatus == 0, "\(outcome.standardError)")
-        // One key: the half that opens nothing.
+        // One key: the half that alone opens no file.
         #expect(outcome.standardOutput.contains("keys: 1\n"), "\(outcome.standardOutput)")
         #expect(outcome.standardOutput.contains("32 bytes of data in key"))
         #expect(!outcome.standardOutput.contains(token.prefix(20)))

@@ -46,7 +46,7 @@ struct `With a real keyring` {
         let secret = items.split(separator: "\n").first { $0.hasPrefix("secret = ") }?.dropFirst("secret = ".count)
         let set = try JSONValue.parse(Array((secret ?? "").utf8)).object
         #expect(set?["generation"]?.integer == 3)
-        // No pending sign-in is left, and nothing of the secrets is in a file.
+        // No pending sign-in is left, and no secret is in a file.
         #expect(try !search(["kind", "pending-sign-in"], keyring).contains("label"))
         #expect(!home.files.keys.contains { $0.contains("store.v1") || $0.hasSuffix("file-store.key") })
 
@@ -74,7 +74,7 @@ struct `With a real keyring` {
 
     /// The program stopped at its message number `place` to the keyring, until `meanwhile` is done.
     ///
-    /// - Returns: what came of it; `nil` where it does not send so many.
+    /// - Returns: the outcome; `nil` if it sends fewer messages.
     private func stopped(
         _ words: [String], at place: Int, in home: Home, _ meanwhile: () throws -> Void
     ) throws -> ChildProcess.Outcome? {
@@ -114,7 +114,7 @@ struct `With a real keyring` {
         let token = try home.run(["token"]).line,
             migrate = ["store", "migrate", "--group", DemoTenant.group, "--to"]
         var moments = 0
-        // The move has the account's lock, and is in the midst of what it says to the keyring.
+        // The move has the account's lock, and is in the middle of its messages to the keyring.
         func readsToken() throws {
             let read = try home.run(["token"]).line
             #expect(read == token, "message \(moments + 1)")

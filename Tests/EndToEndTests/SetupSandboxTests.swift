@@ -3,7 +3,8 @@ import StrictJSON
 import TestSupport
 import Testing
 
-/// `setup` for sandboxes and agents that run a command for a credential. None of the three programs is on this machine.
+/// `setup` for sandboxes and agents that run a command for a credential. None of the three programs is on this
+/// machine.
 @Suite struct SetupSandboxTests {
     private let home: Home
     private let tenant: DemoTenant
@@ -124,8 +125,8 @@ import Testing
     // MARK: Docker Sandboxes
 
     /// A stand-in for `sbx`, since no package has it. Its table is that of docs.docker.com, "Credentials", as of
-    /// docker/docs#25132 (2026-05-29); `--command` and `--refresh on-demand` are those of "Authenticate command-line
-    /// tools" (2026-10).
+    /// docker/docs#25132 (2026-05-29); `--command` and `--refresh on-demand` are those of "Authenticate
+    /// command-line tools" (2026-10).
     private func sbx(_ stored: String = "", fails verb: String = "none") throws -> [String: String] {
         try home.write(stored, to: "sbx-secrets")
         try home.write(

@@ -72,8 +72,8 @@ import Testing
         #expect(home.text(of: StandIn.unit) == nil)
     }
 
-    /// There is no systemd of a user in tests: a program of that name, which writes down what it is asked for, and whether the unit is
-    /// there then.
+    /// Tests have no systemd for the user: a program of that name records its calls, and whether the unit is there
+    /// then.
     private struct StandIn {
         static let unit = "config/systemd/user/credmgr-refresh.timer"
         private let home: Home

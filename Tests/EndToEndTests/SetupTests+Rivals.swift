@@ -6,7 +6,7 @@ import Testing
 extension `Setting other programs up` {
     // MARK: What is there already
 
-    /// All of the home but what each call writes of its own, folders with them.
+    /// All of the home except the files that each call writes of its own, with their directories.
     func tree() throws -> [String: Data] {
         var all: [String: Data] = [:]
         for case let name as String in try #require(FileManager.default.enumerator(atPath: home.path)) {
@@ -16,7 +16,7 @@ extension `Setting other programs up` {
         return all
     }
 
-    /// A program, its file, what stands there, and the line of that.
+    /// A program, its file, the file's text, and the line of the entry in it.
     static let taken: [(words: [String], file: String, text: String, line: Int)] = [
         (["pip"], "config/pip/pip.conf", "[list]\n[global]\nkeyring-provider = disabled\n", 3),
         (["pip"], "config/pip/pip.conf", "[global]\nkeyring_provider: auto", 2),

@@ -108,7 +108,7 @@ import Testing
         #expect(home.text(of: "config/neomutt/neomuttrc") == nil)
     }
 
-    /// Every program: its arguments, and the file of the user's that it is written to, where there is one.
+    /// Every program: its arguments, and the user's file that credmgr writes, if there is one.
     static let every: [(words: [String], file: String?)] = [
         (["git", "--host", "pkg.example.com:8443", "--rule"], ".gitconfig"),
         (["docker", "--host", "pkg.example.com:8443", "--rule"], ".docker/config.json"),
@@ -192,7 +192,8 @@ import Testing
         }
     }
 
-    /// A token that lives five minutes is found fresh at any moment: each run leaves it valid until the next one is done.
+    /// A token that lives five minutes is found fresh at any moment: each run leaves it valid until the next one is
+    /// done.
     @Test(arguments: ["credmgr-refresh", "credmgr-refresh@", nil])
     func `the timer's period and the --min-valid of its service fit each other`(_ packaged: String?) throws {
         if packaged == nil { try home.run(["setup", "timer", "--no-verify"]) }

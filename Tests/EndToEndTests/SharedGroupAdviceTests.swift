@@ -88,7 +88,7 @@ import Testing
         let last = try shared(one)
         #expect(last["cache_ttl"] == 5 && last["take_over"] == .null)
         #expect(try one.run(["groups"]).standardOutput.contains("as one at \(hosts.nodes.endpoints[0]), usable"))
-        // A group of this machine alone has none.
+        // A group of this machine alone has no such settings.
         try hosts["one"].run(["groups", "share", "elsewhere", "--cache-ttl", "5"], exits: 2)
     }
 

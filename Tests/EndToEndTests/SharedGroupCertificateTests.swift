@@ -3,7 +3,7 @@ import StrictJSON
 import TestSupport
 import Testing
 
-// Certificates, of the nodes and of a host, that are not what they should be.
+// Wrong certificates, of the nodes and of a host.
 extension `What goes wrong in a group of several hosts` {
     private func row(_ group: String, _ home: Home) throws -> JSONObject {
         let rows = (try home.json(["groups", "--json"]).array ?? []).compactMap(\.object)
@@ -24,7 +24,7 @@ extension `What goes wrong in a group of several hosts` {
         }
         #expect(try state() == (1, "usable"))
 
-        // It is let in, and may do nothing: how many accounts there are now is not known.
+        // The node accepts it without any rights: the number of accounts now is not known.
         try come(one, as: "other", backend)
         let hint =
             "hint: have a cluster administrator grant the group's role with the commands that this prints: "
@@ -40,7 +40,7 @@ extension `What goes wrong in a group of several hosts` {
                     word.trimmingCharacters(in: .newlines)
                 }))
 
-        // It is not let in: what was seen last serves.
+        // The node refuses it: credmgr uses the last known state.
         try come(one, as: "stranger", backend)
         let closed = try one.run(["groups"]).standardError
         #expect(closed.contains("group \(group) is shown as this host has last seen it: "))
@@ -125,7 +125,7 @@ extension `What goes wrong in a group of several hosts` {
             named.contains("has different names: ")
                 && named.contains("hint: use the names in the nodes' certificates for --etcd"))
         for _ in 0..<3 {
-            // In what words the node closes the connection hangs on who is faster.
+            // The faster side decides the words with which the node closes the connection.
             let anonymous = try told(ca, exits: 6)
             #expect(anonymous.contains("it may require a certificate of this host (--cert, --key)"), "\(anonymous)")
             let foreign = try told(ca, stranger.certificate, stranger.key, exits: 6)

@@ -56,7 +56,7 @@ import Testing
         #expect(found.exitStatus == 1)
         #expect(found.standardOutput.contains("a/\(alice)/set"))
         #expect(found.standardOutput.contains("ok       endpoint \(nodes.endpoints[0]) of group"))
-        // The other host has seen an older token only; what the cluster remembers is the newest.
+        // The other host has seen an older token only; the cluster remembers the newest.
         let two = hosts["two"]
         let listed = try two.run(["accounts"])
         #expect(listed.standardError.contains("is shown as this host has last seen it"))
@@ -66,7 +66,7 @@ import Testing
         try one.run(SharedHosts.token("--account", alice, "--force-refresh"))
         #expect(hosts.tenant.provider.counters.reusesDetected == 0)
         try one.run(["logout", "--account", alice])
-        // A record of an account that no host had is set aside.
+        // credmgr quarantines a record of an account that no host had.
         try nodes.put("\(hosts.prefix)/\(SharedHosts.group)/a/0123456789abcdef/set", "foreign")
         _ = try ChildProcess(Home.program, ["doctor", "--fix", "--yes"], environment: two.environment).run()
         #expect(try two.run(["accounts"]).standardError.isEmpty)
@@ -90,7 +90,7 @@ import Testing
         let found = try ChildProcess(Home.program, ["doctor"], environment: two.environment).run().standardOutput
         #expect(found.contains(place + "intent") && found.contains(place + "aside"))
         _ = try ChildProcess(Home.program, ["doctor", "--fix", "--yes"], environment: two.environment).run()
-        // The refresh whose end nobody knows stands again.
+        // The refresh with an unknown end is restored.
         let waits = try two.run(SharedHosts.token("--force-refresh"), exits: 6)
         #expect(waits.standardError.contains("the host one began to refresh"))
         #expect(hosts.tenant.provider.counters.refreshes == sent)

@@ -49,7 +49,7 @@ import Testing
         let own = try three.run(["groups", "join", SharedHosts.group] + hosts.cluster(as: "three"), exits: 2)
         #expect(own.standardError.contains("credmgr accounts --group \(SharedHosts.group)"))
         try three.run(["groups", "share", SharedHosts.group] + hosts.cluster(as: "three"), exits: 2)
-        // Nothing of it has touched the group of this machine alone.
+        // The refused calls have not changed the group of this machine alone.
         try three.run(SharedHosts.token("--force-refresh"))
     }
 
@@ -112,7 +112,7 @@ import Testing
         #expect(outcome.exitStatus == 0 && told.contains("saved them encrypted on this host"), "\(told)")
         for node in 0...1 { nodes.pause(node, false) }
         try two.run(["groups", "leave", SharedHosts.group])
-        // The token that the provider has replaced is sent by nobody.
+        // No host sends the token that the provider has rotated.
         try one.run(SharedHosts.token("--force-refresh"))
         #expect(provider.counters.refreshes == 2 && provider.counters.reusesDetected == 0)
     }
@@ -260,7 +260,7 @@ import Testing
             try ChildProcess(Home.program, ["doctor"], environment: one.environment).run().standardOutput
         }
         #expect(try doctor().contains("ok       clock of group \(SharedHosts.group)"))
-        // The copy of what a host has written whose clock is decades ahead.
+        // The copy of a record that was written by a host with a clock decades ahead.
         let name = "data/credmgr/groups/\(SharedHosts.group)/accounts/\(id)"
         var copy = try #require(one.files[name])
         let time = try #require(copy.range(of: Data(#""updated_at":1"#.utf8)))
@@ -275,7 +275,7 @@ import Testing
         _ = try hosts.share()
         let two = hosts["two"]
         try two.run(SharedHosts.token())
-        // The group is taken away and made anew by the other host.
+        // The other host removes the group and creates it again.
         try two.run(["groups", "leave", SharedHosts.group])
         try hosts.letIn("two")
         try hosts["one"].run(["groups", "expel", SharedHosts.group, "two"])
@@ -300,14 +300,14 @@ import Testing
         #expect(try nodes.record(set) != earlier)
         #expect(try one.run(SharedHosts.token()).line == newest)
         try three.run(SharedHosts.token("--force-refresh"))
-        // The same where a refresh is the first thing that is asked for.
+        // The same if a refresh is the first request.
         let again = try nodes.record(set)
         try one.run(SharedHosts.token("--force-refresh"))
         try nodes.put(set, again)
         try one.run(SharedHosts.token("--force-refresh"))
         let counters = hosts.tenant.provider.counters
         #expect(counters.refreshes == 5 && counters.reusesDetected == 0)
-        // Somebody has signed in after it was put back: that is no earlier state of anything.
+        // A user has signed in after the restore: that is no earlier state.
         try hosts.tenant.signIn(at: three)
         let signedIn = try nodes.record(set)
         for host in [one, two] { _ = try host.json(["accounts", "--json"]) }

@@ -4,7 +4,7 @@ import StrictJSON
 import TestSupport
 import Testing
 
-/// Nodes that stand still, whose connections do not break: whatever a command has to ask of them, it answers within 15 s.
+/// Nodes that are stopped while their connections stay open: each command ends within 15 s, for any request.
 @Suite(.serialized) struct `A cluster that is silent` {
     private let nodes: EtcdNodes
     private let hosts: SharedHosts

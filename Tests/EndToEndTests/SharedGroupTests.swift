@@ -5,8 +5,8 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Groups that several hosts share, through real nodes of etcd, against a provider that ends a sign-in when a refresh token
-/// comes twice.
+/// Groups that several hosts share, through real nodes of etcd, against a provider that ends a sign-in when a
+/// refresh token comes twice.
 @Suite(.serialized) struct `A group of several hosts` {
     private func hosts(_ names: [String] = ["one", "two"], variables: [String: String] = [:]) throws -> SharedHosts
     {
@@ -57,7 +57,7 @@ import Testing
             try one.run(SharedHosts.token("--account", bob)).line
                 == two.run(SharedHosts.token("--account", bob)).line)
         try one.run(["use", bob])
-        // Sooner or later, and at once where the choice is asked for.
+        // Sooner or later, and at once if the command needs the choice.
         #expect(try two.json(["accounts", "--json"]).array?.count == 2)
         #expect(try two.run(["which", "--type", DemoTenant.typeName]).standardOutput.contains(bob))
         try one.run(["logout", "--account", bob])
@@ -131,13 +131,13 @@ import Testing
         let refused = try two.run(SharedHosts.token("--force-refresh"), exits: 6)
         #expect(refused.standardError.contains("the host one began to refresh"))
         #expect(refused.standardError.contains("--account \(id) --group \(SharedHosts.group) --take-over"))
-        // A token that is still valid is given all the same.
+        // credmgr still prints a token that is valid.
         try two.run(SharedHosts.token())
         try one.run(SharedHosts.token("--force-refresh"), exits: 6)
         let old = try two.run(SharedHosts.token()).line
         let taken = try two.run(SharedHosts.token("--take-over")).line
         #expect(taken != old)
-        // If there is nothing left to settle, the command returns a plain token.
+        // If there is no refresh left to settle, the command returns a plain token.
         #expect(try two.run(SharedHosts.token("--take-over")).line == taken)
         #expect(try one.run(SharedHosts.token()).line == taken)
         try one.run(SharedHosts.token("--force-refresh"))
@@ -164,7 +164,7 @@ import Testing
         hosts.tenant.provider.change { $0.idTokenFault = fault }
         try hosts["one"].run(SharedHosts.token("--force-refresh"), exits: 7)
         hosts.tenant.provider.change { $0.idTokenFault = .none }
-        // That of a response of another issuer is sent by nobody.
+        // No host sends the token from a response of another issuer.
         try hosts["two"].run(SharedHosts.token("--force-refresh"), exits: fault == .issuer ? 4 : 0)
         try hosts["one"].run(SharedHosts.token("--force-refresh"), exits: fault == .issuer ? 4 : 0)
         let counters = hosts.tenant.provider.counters
@@ -210,7 +210,7 @@ import Testing
         try one.run(SharedHosts.token("--force-refresh"))
         #expect(hosts.tenant.provider.counters.reusesDetected == 0)
         try one.run(["groups", "hosts", SharedHosts.group], exits: 2)
-        // Nothing of it is left: it can be shared anew.
+        // No data of it is left, so it can be shared again.
         try one.run(["groups", "share", SharedHosts.group] + hosts.cluster(as: "one"))
         try two.run(["logout", "--all", "--yes"])
         try hosts.letIn("two")

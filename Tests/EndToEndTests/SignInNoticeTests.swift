@@ -23,7 +23,7 @@ import Testing
                 #expect(done.contains("is stored in the encrypted file: "))
             }
         }
-        // Somebody who asked for the file knows.
+        // A user who asked for the file knows.
         let url = try home.run(["login", "--type", DemoTenant.typeName, "--print-url", "--store", "file"]).line
         let done = try home.run(["login", "--complete", try tenant.redirect(from: url)])
         #expect(

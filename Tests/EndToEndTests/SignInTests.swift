@@ -66,7 +66,7 @@ import Testing
     @Test func `Close the terminal, open another: one command prints a token`() throws {
         let home = try Home(), tenant = try DemoTenant()
         try tenant.signIn(at: home)
-        // Nothing of the first session is left but the files.
+        // Only the files of the first session are left.
         let fresh = ["HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"].reduce(into: [String: String]()) {
             $0[$1] = home.environment[$1]
         }

@@ -2,8 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `exec` by the small program: what the command gets, and what its caller sees, is what it would be by the full one, and
-/// its token is renewed by that one.
+/// `exec` by the small program: the command and its caller see the same as with the full one. The full program
+/// refreshes the token.
 @Suite struct SmallProgramExecTests {
     private let home: Home
     /// `$XDG_RUNTIME_DIR`.
@@ -12,7 +12,8 @@ import Testing
     /// The small program without a full one.
     private let alone: Installation
 
-    /// How long a token lives, in seconds: the small program takes one of which half is left, and gives way for the last.
+    /// How long a token lives, in seconds: the small program takes one of which half is left, and gives way for the
+    /// last.
     private static let lifetime: Int64 = 16
 
     private static let options = ["--type", DemoTenant.typeName]
@@ -26,7 +27,8 @@ import Testing
         try settle()
     }
 
-    /// Calls the full program until its answer is kept: not while a file that it depends on is as young as the call.
+    /// Calls the full program until its answer is kept: not while a file that it depends on is as young as the
+    /// call.
     private func settle() throws {
         let words = ["token"] + Self.options
         for _ in 0..<100 where try run(alone.small, words).standardOutput.hasPrefix("full") { try home.run(words) }
@@ -53,7 +55,7 @@ import Testing
 
     // MARK: What the command gets
 
-    /// Prints what a command was given, but for the name of the file.
+    /// Prints the input of a command, except the name of the file.
     private static let inventory = #"""
         env | grep -v '^_=' | sed "s|$CREDMGR_TOKEN_FILE|FILE|" | sort
         cat "$CREDMGR_TOKEN_FILE"; wc -c <"$CREDMGR_TOKEN_FILE"; stat -c '%a %U' "$CREDMGR_TOKEN_FILE"; dirname "$(dirname "$CREDMGR_TOKEN_FILE")"
@@ -315,7 +317,7 @@ import Testing
     func `A file that is not its own is left alone, and the command has its end`(change: String) throws {
         let moment = try between(change)
         try shorten()
-        // The account is looked up beside the command, which ends when that has been told of.
+        // The account is looked up beside the command, which ends when that failure has been reported.
         let script = """
             until grep -q 'not refreshed' "$0"; do sleep 0.1; done; kill -USR1 $PPID
             \(Self.wait)

@@ -113,7 +113,7 @@ extension SmallProgramTests {
         }
         for helper in Self.uncached {
             #expect(try run(alone.small, helper).standardOutput.hasPrefix("full"), "\(helper.testDescription)")
-            // The second time, what the first has kept would be there.
+            // The second time, any file that the first run kept would be there.
             for _ in 0..<2 {
                 let small = try run(prefix.small, helper), full = try run(prefix.full, helper)
                 #expect(small.exitStatus == full.exitStatus, "\(helper.testDescription)")
@@ -250,7 +250,7 @@ extension SmallProgramTests {
         try expectNoAnswer { contents[$0].dropLast() }
         try expectNoAnswer { contents[$0].prefix(40) }
         try expectNoAnswer { _ in Data() }
-        // The end of one moved: it is a part of what is sealed.
+        // The changed end of one: it is a part of the sealed data.
         try expectNoAnswer { index in
             var bytes = contents[index]
             bytes[8] ^= 1

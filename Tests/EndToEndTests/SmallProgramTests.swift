@@ -3,8 +3,8 @@ import StrictJSON
 import TestSupport
 import Testing
 
-/// The small program of an installation: what it answers is what the full one would, and all else it gives to that one as
-/// it was given.
+/// The small program of an installation: it answers as the full one would, and hands every other call to the full
+/// one unchanged.
 @Suite struct SmallProgramTests {
     let home: Home
     let tenant: DemoTenant
@@ -17,12 +17,14 @@ import Testing
         for words in Self.plain { try settle(words, prefix) }
     }
 
-    /// Calls the full program until its answer is kept: not while a file that it depends on is as young as the call.
+    /// Calls the full program until its answer is kept: not while a file that it depends on is as young as the
+    /// call.
     private func settle(_ words: [String], _ prefix: Installation) throws {
         for _ in 0..<100 where try run(prefix.small, words).standardOutput.hasPrefix("full") { try home.run(words) }
     }
 
-    /// The word that decides is the type's: without it the accounts of all types decide, and are looked at each time.
+    /// The word that decides is the type's: without it the accounts of all types decide, and are looked at each
+    /// time.
     static let named = ["token", "--type", DemoTenant.typeName]
     static let given = "full" + named.map { " [\($0)]" }.joined() + "\n"
     static let plain = [named, named + ["--account", "alice@example.com"]]
@@ -150,7 +152,7 @@ import Testing
             try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: prefix.small)
             #expect(try run(link, ["get"]).standardOutput == "full [get]\n")
         }
-        // With a helper's name, words mean something else than they do elsewhere.
+        // With a helper's name, words mean something else than with the program's.
         #expect(try run(elsewhere.path + "/git-credential-credmgr", ["token"]).standardOutput == "full [token]\n")
         // Moved as a whole.
         let moved = elsewhere.path + "/moved"
@@ -166,7 +168,7 @@ import Testing
         try files.removeItem(atPath: prefix.small)
         #expect(try run(prefix.full, Self.named).standardOutput == token + "\n")
         #expect(try run(prefix.full, ["accounts"]).standardOutput.contains("alice@example.com"))
-        // The small one alone is not, but for what is cached.
+        // The small one alone is not, except for cached tokens.
         let damages: [(String, String, (String) throws -> Void)] = [
             ("is missing", "no file", { try files.removeItem(atPath: $0) }),
             (

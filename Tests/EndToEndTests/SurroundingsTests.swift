@@ -101,7 +101,7 @@ import Testing
         let told =
             "credmgr: error: the library \(library) is not installed\ncredmgr: hint: apt-get install \(package)\n"
         #expect(outcome.standardError == told, "\(outcome.standardError)")
-        // A cached token needs none of them.
+        // A cached token needs no variable.
         #expect(try home.run(["token"]).standardOutput == token + "\n")
     }
 

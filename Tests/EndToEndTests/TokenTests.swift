@@ -168,7 +168,7 @@ import Testing
         #expect(after.refreshes == before.refreshes + 1)
         #expect(after.discoveryRequests == before.discoveryRequests && after.keyRequests == before.keyRequests)
 
-        // A damaged cache costs its requests once more, and nothing else.
+        // A damaged cache costs its requests once more, and no more than that.
         for name in home.files.keys where name.contains("/metadata/") { try home.write("{", to: name) }
         try home.run(["token", "--force-refresh"])
         try home.run(["token", "--force-refresh"])

@@ -8,7 +8,7 @@ import Testing
 @Suite struct `The progress of a transfer` {
     private static let size = 8 << 20
 
-    /// An API behind a slow line, and somebody who may use it.
+    /// An API behind a slow line, and a user who may use it.
     private final class World {
         let home: Home
         private let tenant: DemoTenant
@@ -28,7 +28,7 @@ import Testing
 
         static let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
 
-        /// Runs the program on a terminal, and gives what that shows.
+        /// Runs the program on a terminal, and gives the text it shows.
         func atTerminal(_ words: [String]) throws -> String {
             let script = World.tests.appendingPathComponent("Fixtures/type-at-terminal.py").path
             let outcome = try ChildProcess(
@@ -57,7 +57,7 @@ import Testing
         try #require(amounts.count >= 2, "\(shown)")
         #expect(amounts.map(\.done) == amounts.map(\.done).sorted())
         #expect(amounts[0].done < amounts[amounts.count - 1].done)
-        // The whole is the file and what the form puts around it.
+        // The whole is the file and the form's text around it.
         #expect(amounts.allSatisfy { $0.all > Self.size && $0.all < Self.size + 1_000 && $0.done <= $0.all })
         #expect(shown.hasSuffix("\r\n\(amounts[0].all)"), "\(shown.suffix(60))")
     }

@@ -76,7 +76,7 @@ import Testing
             #expect(!taken.standardOutput.contains(DemoTenant.bob.email))
             try FileManager.default.removeItem(atPath: file)
         }
-        // Of him alone there is nothing to write.
+        // For Bob alone there is no account to write.
         try home.run(words + ["--account", bob], exits: 5)
         #expect(!FileManager.default.fileExists(atPath: file))
         try whole.write(to: path)
@@ -308,7 +308,7 @@ import Testing
         let first = try tenant.signIn(at: home), file = try export(home)
         try home.run(["token", "--force-refresh"])
         try home.run(["logout", "--all", "--yes"])
-        // Under a new id, with nobody there any more, and beside the person's new sign-in that has ended.
+        // Under a new ID, without any account there, and beside the user's new sign-in that has ended.
         let refused = try `import`(file, at: home, exits: 4)
         #expect(refused.standardError.contains("the file is older than this machine's records"))
         #expect(refused.standardError.contains("hint: credmgr login --type \(DemoTenant.typeName)\n"))

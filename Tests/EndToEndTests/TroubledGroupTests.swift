@@ -9,13 +9,13 @@ import Testing
 
     init() throws { tenant = try DemoTenant() }
 
-    /// The rows of a list, by what they are about.
+    /// The rows of a list, by group or store.
     private func byName(_ home: Home, _ words: String...) throws -> [String: JSONObject] {
         let rows = (try home.json(words + ["--json"]).array ?? []).compactMap(\.object)
         return Dictionary(rows.map { (($0["group"] ?? $0["store"])?.string ?? "", $0) }) { first, _ in first }
     }
 
-    /// A home with a type in a group of its own, and groups of which nobody can tell anything.
+    /// A home with a type in a group of its own, and groups that no command can read.
     private func troubledHome() throws -> Home {
         let home = try Home()
         try tenant.define("Own", at: home)
@@ -43,7 +43,7 @@ import Testing
         try home.run(["groups", "--group", "a-shared"], exits: 5)
         try home.run(["groups", "--group", "b-later"], exits: 2)
         try FileManager.default.removeItem(atPath: home.path + "/config/credmgr/types/Own.json")
-        // To list nothing else would be to say that there is nothing else.
+        // An empty list would claim that there is no other group.
         try home.run(["groups"], exits: 2)
     }
 
@@ -56,7 +56,7 @@ import Testing
         #expect(shared?["group"] == "a-shared" && shared?["state"] == "damaged" && shared?["protection"] == .null)
         let said = try home.run(["store", "status"]).standardError
         #expect(said.contains("warning: the accounts of group b-later are left out: "))
-        // The trouble is told when the rest is done.
+        // credmgr reports the trouble when the rest is done.
         let moved = try ChildProcess(
             Home.program, ["store", "migrate", "--to", "file", "--dry-run"], environment: home.environment
         ).run()

@@ -1,11 +1,11 @@
-/// One reader of foreign bytes, and what must hold whatever they are.
+/// One reader of foreign bytes, and the property that must hold for any bytes.
 ///
 /// To add one: a file in `Targets` with an extension that makes it, its name in ``all``, and a few inputs that are
 /// accepted in `Corpus/NAME`.
 package struct FuzzTarget: Sendable {
     /// Its name, which is also that of its folder in `Corpus`.
     package let name: String
-    /// Reads bytes. A crash, a leak, a `require` that does not hold and a second without an end are findings.
+    /// Reads bytes. A crash, a leak, a failed `require` and an endless run are findings.
     package let read: @Sendable ([UInt8]) -> Void
 
     /// Makes a target.
@@ -33,6 +33,6 @@ func require(_ holds: Bool, _ property: String) {
 }
 
 extension Array<UInt8> {
-    /// The bytes as text, what is no UTF-8 replaced.
+    /// The bytes as text, with invalid UTF-8 replaced.
     var text: String { String(decoding: self, as: UTF8.self) }
 }

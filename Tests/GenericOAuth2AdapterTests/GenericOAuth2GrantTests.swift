@@ -280,8 +280,8 @@ import Testing
         }
     }
 
-    /// An access token that lives on after its refresh token has gone is revoked, too; whoever says that it has gone, or
-    /// that it revokes none, has it right.
+    /// If an access token outlives its refresh token, it is revoked, too. A provider that reports the refresh token
+    /// gone, or that it revokes no token, is right.
     @Test(
         arguments: [
             (200, "", nil), (400, #"{"error":"unsupported_token_type"}"#, nil),

@@ -86,7 +86,7 @@ import Testing
         #expect(issued.accessToken?.token.reveal() == "at-2" && issued.grant.refreshToken?.reveal() == "rt-2")
         let own = "https://api.example/" as String?
         #expect(Array(sent()[before...]) == (wantsScope ? [own, own, nil] : [own, nil]))
-        // Not asked in vain a second time; another resource is, and its refusal stands.
+        // The first resource is not requested in vain a second time; another resource is, and its refusal is final.
         fixture.provider.expect("POST", "https://op.example/token", ["access_token": "at-3"])
         _ = try refresh(issued.grant, resource: own)
         #expect(sent().last == .some(nil))
@@ -160,7 +160,7 @@ import Testing
     }
 
     @Test func `endpoints in a grant are never used, and are dropped at its refresh`() throws {
-        // An imported archive, or another host of a shared group, can write what it likes here.
+        // An imported archive, or another host of a shared group, can write any text here.
         let fixture = try GenericFixture()
         var grant = try fixture.signIn().tokens.grant
         #expect(grant.adapterState.members.allSatisfy { !$0.value.text().contains("https://") })

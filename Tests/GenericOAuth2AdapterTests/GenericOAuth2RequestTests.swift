@@ -57,7 +57,7 @@ import Testing
         var fixture = try fixture()
         fixture.type.pushesAuthorizationRequests = true
         fixture.provider.expect("GET", GenericFixture.discovery, GenericFixture.metadata)
-        // The other document has none either.
+        // The other document does not exist either.
         fixture.provider.expect("GET", "https://op.example/.well-known/oauth-authorization-server") { _ in
             HTTPResponse(status: 404)
         }

@@ -338,7 +338,7 @@ struct GenericFixture {
         let (_, fields, pending) = try fixture.adapter.begin(request, in: fixture.world.context).opened()
         #expect(fields["nonce"] == nil)
         #expect(fields["code_challenge"] != nil)
-        // An id token that nobody can check is not kept.
+        // An ID token that no key can check is not kept.
         fixture.provider.expect(
             "POST", "https://git.example/token",
             ["access_token": "gho_1", "scope": "repo,gist", "token_type": "bearer", "id_token": "not.checked.here"])
@@ -417,7 +417,7 @@ struct GenericFixture {
         ).result()
         #expect(result.identity.subject == "782bbtaQ" && result.identity.username == "ada@example.com")
         #expect(result.tokens.grant.idToken == nil)
-        // An ID token that APIs are sent has to be one that somebody can check.
+        // An ID token that is sent to APIs must be one that credmgr can check.
         fixture.type.bearer = .idToken
         #expect(throws: CredentialError.self) { try fixture.adapter.check(fixture.type) }
     }

@@ -6,7 +6,7 @@ import StrictJSON
 import Synchronization
 import Testing
 
-/// Accounts, what is kept with them, and their end.
+/// Accounts, the data kept with them, and their end.
 @Suite struct AccountTests {
     @Test func `signs in, enumerates, asks as either user and forgets`() async throws {
         let world = try LibraryWorld(), store = try world.store()
@@ -131,7 +131,7 @@ import Testing
         #expect(await failure { try await store.signOut(alice, policy: "edit") }?.code == .noSuchAccount)
         let page = try await store.endSessionURL(of: bob)
         #expect(page?.contains("/logout") == true)
-        // B2C has no revocation: then nothing is forgotten.
+        // B2C has no revocation, so no account is forgotten.
         #expect(await failure { try await store.signOut(bob, revoking: true) }?.code == .unsupported)
         #expect(try store.accounts().count == 2)
         try await store.signOutAll(ofType: "TaskList")

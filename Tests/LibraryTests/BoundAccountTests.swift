@@ -4,8 +4,8 @@ import DemoProvider
 import StrictJSON
 import Testing
 
-/// Two programs with a type each of one client: whoever signs in first has signed in for both, and each program has accounts
-/// of its own type.
+/// Two programs with a type each of one client: the first sign-in serves both, and each program has accounts of its
+/// own type.
 @Suite struct BoundAccountTests {
     @Test func `accounts are of the type that they are asked for under`() async throws {
         let world = try LibraryWorld()

@@ -5,8 +5,8 @@ import Foundation
 import Synchronization
 import Testing
 
-/// Each call that waits ends at once when its task is cancelled, while what it waits for is still under way; and what a
-/// provider had been asked for is kept.
+/// Each call that waits ends at once when its task is cancelled, while the awaited work is still under way. The
+/// provider's response to that work is kept.
 @Suite struct CancellationTests {
     private let held: HeldProvider
     private let world: LibraryWorld
@@ -23,7 +23,7 @@ import Testing
         try await store.signIn(toType: "Held", interaction: LibraryWorld.browser())
     }
 
-    /// Cancels a call once it has got somewhere, and expects its end while nothing has been released.
+    /// Cancels a call once it has got somewhere, and expects its end before any work is released.
     private func cancel<Value: Sendable>(
         when reached: () async throws -> Void, _ sourceLocation: SourceLocation = #_sourceLocation,
         _ body: @escaping @Sendable () async throws -> Value
@@ -57,7 +57,7 @@ import Testing
                 let redirect = URLComponents(string: url)?.queryItems?.first { $0.name == "redirect_uri" }?.value
                 port.withLock { $0 = redirect.flatMap(URI.init)?.port }
                 continuation.yield()
-                // An opener that never returns holds nothing up.
+                // An opener that never returns delays no call.
                 try await Task.sleep(for: .seconds(600))
             }
         }

@@ -6,8 +6,8 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Each call that waits, cancelled at each of its awaits in turn: it is run again and again on an executor that counts the
-/// steps of its task, and is cancelled one step later each time, until it comes to its end before.
+/// Each call that waits, cancelled at each of its awaits in turn: an executor that counts the steps of its task
+/// runs it again and again. Each time it is cancelled one step later, until it ends before.
 @Suite struct CancellationWalkTests {
     private let held: HeldProvider
     private let world: LibraryWorld
@@ -60,7 +60,7 @@ import Testing
             executor.finish()
             isOver = !reached.withLock { $0 }
             step += 1
-            // The next call finds a correct state, whatever was under way.
+            // The next call finds a correct state, at each of these points.
             if try store.accounts(ofType: "Held").isEmpty {
                 account = try await store.signIn(toType: "Held", interaction: LibraryWorld.browser())
             }

@@ -21,7 +21,7 @@ import Testing
         let removed = await changes.next()
         #expect(removed?.kind == .accountRemoved)
         #expect(removed?.account == alice.id)
-        // A second time there is nothing to remove, and nothing to tell.
+        // A second time there is no account to remove, and no change to report.
         #expect(await failure { try await store.signOut(alice) }?.code == .noSuchAccount)
         try await world.signIn(store)
         #expect(await changes.next()?.kind == .accountAdded)
@@ -46,7 +46,7 @@ import Testing
         let completed = try await world.command(["login", "--complete", "-"], input: redirect + "\n")
         #expect(completed.exitStatus == 7)
         #expect(await own.next()?.kind == .loginFailed)
-        // And watch tells of the program's. It ends when nobody reads it any more.
+        // And watch reports the program's changes. It ends when its reader is gone.
         let watch = ChildProcess(
             "/bin/sh", ["-c", "'\(BuiltProgram.path)' watch --json | head -n 1"], environment: world.environment)
         let isOver = Mutex(false)

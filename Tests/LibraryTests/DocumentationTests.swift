@@ -27,7 +27,7 @@ import Testing
         let outcome = try await offPool { try child.run(seconds: 600) }
         let said = outcome.standardOutput + outcome.standardError
         #expect(outcome.exitStatus == 0 && !said.contains("warning:"), "\(said)")
-        // The article is among the pages, and so is what it speaks of.
+        // The article is among the pages, and so is its subject.
         for page in ["credentials/firstsignin", "credentials/accountstore", "credentialcore/credentialerror"] {
             let path = "\(folder)/pages/data/documentation/\(page).json"
             #expect(FileManager.default.fileExists(atPath: path), "\(page)")

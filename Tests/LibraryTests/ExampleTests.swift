@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The example program with a real browser, from nothing to a second person's sign-out.
+/// The example program with a real browser, from an empty home to a second user's sign-out.
 @Suite(.needs(.chromium))
 struct ExampleTests {
     private static let servers = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
@@ -64,7 +64,7 @@ struct ExampleTests {
                 "- water the plants", "1 tasks", "* bob@example.com", "  carol@example.com",
             ], "\(outcome.standardOutput)")
 
-        // The command has what the program left.
+        // The command has the accounts that the program left.
         let token = try await world.command(["token", "--type", "TaskList"])
         #expect(token.exitStatus == 0, "\(token.standardError)")
         let accounts = try await world.command(["accounts"])

@@ -5,8 +5,8 @@ import StrictJSON
 import TestSupport
 import Testing
 
-/// One token, whoever asks for it: `token`, `exec` and the library give the same one, and `refresh` renews that one, for
-/// every way in which a type shapes its tokens, with a built-in adapter and with a plugin.
+/// One token for every caller: `token`, `exec` and the library give the same one, and `refresh` renews that one.
+/// The test covers every way in which a type shapes its tokens, with a built-in adapter and with a plugin.
 @Suite struct KeyMatrixTests {
     enum Shape: String, CaseIterable {
         case unbound, bound, exchanged, withResource
@@ -21,7 +21,7 @@ import Testing
             }
         }
 
-        /// For whom the token is asked for, besides the account's own API.
+        /// The audience of the requested token, in addition to the account's own API.
         var audience: String? { self == .exchanged ? "https://other.example.com" : nil }
     }
 

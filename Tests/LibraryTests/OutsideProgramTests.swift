@@ -3,16 +3,16 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The program of `Tests/Outside`, which has nothing but the library, with a real browser, and the command after it.
+/// The program of `Tests/Outside`, which has the library alone, with a real browser, and the command after it.
 ///
-/// Here it is compiled against the modules that are built already; `scripts/check-library` has SwiftPM build it as a
-/// package of its own, and names the result in `CREDMGR_OUTSIDE_PROGRAM`.
+/// Here it is compiled against the modules that are built already; `scripts/check-library` has SwiftPM build it as
+/// a package of its own, and names the result in `CREDMGR_OUTSIDE_PROGRAM`.
 @Suite(
     .needs(.chromium))
 struct OutsideProgramTests {
     private static let robot = OutsideCompiler.checkout + "/Tests/Servers/browser-sign-in"
 
-    /// A browser that signs in whom the page is for.
+    /// A browser that signs in the user that the page expects.
     private func browser(in world: LibraryWorld) throws -> String {
         let path = world.path + "/browser", (alice, bob) = (LibraryWorld.alice, LibraryWorld.bob)
         try """
@@ -36,7 +36,7 @@ struct OutsideProgramTests {
         return try await compiler.link(["main.swift": String(contentsOfFile: source, encoding: .utf8)])
     }
 
-    /// The output of the program, wherever its secrets are.
+    /// The output of the program, in each store of its secrets.
     private static let expected = [
         "in bob@example.com", "change account.added", "revoked 200", "lost: sign_in_required",
         "change token.lost, with a reason", "change account.updated",
@@ -83,7 +83,7 @@ struct OutsideProgramTests {
         #expect(log.components(separatedBy: told).count == 5, "\(log)")
         #expect(!log.contains("code="))
 
-        // The command has both of them, and where their secrets are.
+        // The command has both accounts, and the place of their secrets.
         func command(_ words: String...) async throws -> ChildProcess.Outcome {
             let child = ChildProcess(BuiltProgram.path, words, environment: environment)
             return try await offPool { try child.run(seconds: 120) }

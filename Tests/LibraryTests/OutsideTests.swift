@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A program of somebody else's, with nothing but this library.
+/// A program of another developer, with this library alone.
 @Suite struct OutsideTests {
     /// The API that the library promises, as `docs/` shows it and as earlier programs use it.
     private static let promised = """
@@ -105,8 +105,9 @@ import Testing
         #expect(lines.dropFirst() == ["in alice@example.com", "status 200", "left 0"], "\(outcome.standardError)")
     }
 
-    /// SwiftPM's own reading of the package of somebody else's: its manifest, this package by its path, and the product by
-    /// its name. To build it takes SwiftPM minutes, as everything is compiled once more: `scripts/check-library`.
+    /// SwiftPM's own reading of another developer's package: its manifest, this package by its path, and the
+    /// product by its name. To build it takes SwiftPM minutes, as everything is compiled once more:
+    /// `scripts/check-library`.
     @Test func `SwiftPM finds the product for another developer's package`() async throws {
         let folder = try TemporaryFolder(), checkout = OutsideCompiler.checkout
         func resolve(_ package: String) async throws -> ChildProcess.Outcome {

@@ -7,7 +7,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Nothing can be had on one side alone: what the command does a program does, and the other way round.
+/// No feature exists on one side alone: a program can do everything that the command does, and the other way round.
 @Suite struct ParityTests {
     private let world: LibraryWorld
     private let store: AccountStore
@@ -121,7 +121,7 @@ import Testing
         let unknown = await failure { try theirs.accounts(ofType: LibraryWorld.typeName) }
         #expect(unknown?.code == .temporary)
         #expect(await failure { try theirs.defaultAccount(ofType: LibraryWorld.typeName) }?.code == .temporary)
-        // A host that has seen an account still has it, and is told that it is as it was.
+        // A host that already has an account keeps it, and reports it as unchanged.
         let warnings = Mutex<[String]>([])
         let here = try world.store { options in options.warn = { said in warnings.withLock { $0.append(said) } } }
         #expect(try here.accounts(ofType: LibraryWorld.typeName).map(\.id) == [alice.id])
@@ -162,7 +162,7 @@ import Testing
         // An account that exists already stays as it is.
         #expect(try await there.importAccounts(from: sealed, passphrase: passphrase).isEmpty)
 
-        // The command reads what a program has written, and writes what a program reads.
+        // The command reads a program's files, and a program reads the command's.
         try Data(sealed).write(to: URL(fileURLWithPath: file))
         let elsewhere = try TemporaryFolder()
         defer { withExtendedLifetime(elsewhere) {} }
@@ -182,7 +182,7 @@ import Testing
         let back = try await store.importAccounts(
             from: Array(Data(contentsOf: URL(fileURLWithPath: file + ".2"))), passphrase: passphrase)
         #expect(back.map(\.username) == ["bob@example.com"])
-        // One account alone, and none.
+        // One account alone, and no account.
         let one = try await there.exportAccounts([taken[1]], passphrase: passphrase)
         #expect(one.count < sealed.count)
         try await there.signOutAll()

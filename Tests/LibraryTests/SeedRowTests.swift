@@ -8,7 +8,8 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// The behaviour of the samples and their libraries, row by row of `docs/contributing/seed-coverage.md`, by a Swift program.
+/// The behaviour of the samples and their libraries, row by row of `docs/contributing/seed-coverage.md`, by a Swift
+/// program.
 @Suite struct SeedRowTests {
     private let held: HeldProvider
     private let world: LibraryWorld
@@ -203,13 +204,13 @@ import Testing
     {
         let alice = try await world.signIn(store), other = try world.store()
         let before = world.provider.counters
-        // The provider ends the grant where one is used twice.
+        // The provider ends the grant on refresh token reuse.
         for program in [other, store, other] {
             _ = try await program.token(of: alice, forceRefresh: true)
         }
         #expect(world.provider.counters.refreshes == before.refreshes + 3)
         #expect(world.provider.counters.reusesDetected == 0)
-        // The grant keeps what it was made with: nothing is looked up again.
+        // The grant keeps the settings it was made with: credmgr sends no further discovery request.
         #expect(world.provider.counters.discoveryRequests == before.discoveryRequests)
         world.provider.change { $0.rotation = .none }
         for program in [other, store] { _ = try await program.token(of: alice, forceRefresh: true) }
@@ -229,7 +230,7 @@ import Testing
         #expect(!(try await second.token(of: found, ofType: "ToolB").token.isEmpty))
         #expect(try await second.send(world.tasks(), as: found, ofType: "ToolB").status == 200)
         #expect(world.provider.counters.authorizeRequests == sent)
-        // One of another client has nobody.
+        // A type of another client has no accounts.
         type.name = "ToolC"
         type.clientID = "c0ffee00-5b1d-4e55-8e7e-0d1e2f3a4b5c"
         try second.configure(type)
@@ -299,7 +300,7 @@ import Testing
         for account in [alice, bob] {
             #expect(said.components(separatedBy: "attribute.account = \(account.id)").count == 2, "\(said)")
         }
-        // Nothing private is in the attributes.
+        // No private data is in the attributes.
         for line in said.split(separator: "\n") where line.hasPrefix("attribute.") {
             #expect(!line.contains("example.com") && !line.contains(refreshed.token.reveal()))
         }

@@ -50,7 +50,7 @@ import Testing
         }
         try await LibraryWorld.browser()(address)
         #expect(try await account.username == "alice@example.com")
-        // Nothing is left of the browser's process: a host would keep it for as long as it lives.
+        // No process of the browser is left: a host would keep it for its whole life.
         let isLeft = try await offPool {
             for _ in 0..<6_000 {
                 if try !Self.hasChild(called: "browser") { return false }
@@ -131,12 +131,12 @@ import Testing
                     _ = try await store.handleRedirect(redirect)
                     return
                 }
-                // The sign-in's own task does not run before whoever brings the redirect has been answered.
+                // The sign-in's own task does not run before the caller that brings the redirect has its response.
                 executor.hold()
                 defer { executor.release() }
                 let error = await failure { try await store.handleRedirect(redirect) }
                 #expect(error?.code == .signInRequired)
-                // Else nothing waits, and the sign-in would for a quarter of an hour.
+                // Otherwise no call waits, and the sign-in would wait for a quarter of an hour.
                 if let error, error.code != .signInRequired { throw error }
             }
         }
@@ -176,7 +176,7 @@ import Testing
             try await store.signIn(toType: "Held", parameters: ["state": "mine"]) { _ in }
         }
         #expect(error?.code == .usage)
-        // Another sign-in has nothing of them.
+        // Another sign-in has no such parameters.
         let plain = try await store.prepareAuthorization(ofType: "Held").url
         #expect(!plain.contains("nux"))
     }
@@ -273,7 +273,7 @@ import Testing
         try store.configure(machine)
         let itself = try await store.requestClientCredentialsAccess(toType: "Machine")
         #expect(itself.subject == "client")
-        // The flow of the type is what `signIn` takes, too.
+        // `signIn` accepts the flow of the type, too.
         #expect(try await store.signIn(toType: "Machine").id == itself.id)
 
         let identity = world.path + "/identity"
@@ -288,7 +288,7 @@ import Testing
         #expect(try store.accounts(ofType: "Workload").map(\.id) == [asserted.id])
         #expect(try await store.token(of: asserted).token.reveal().hasPrefix("at-"))
         let count = held.received.count
-        // A workload asks again by itself, with an assertion anew.
+        // A workload signs in again by itself, with a new assertion.
         _ = try await store.token(of: asserted, forceRefresh: true)
         #expect(held.received.count == count + 1)
     }
@@ -319,7 +319,7 @@ import Testing
         let alone = try world.store(refreshesHere: true)
         try alone.configure(type)
         #expect(await failure { try await alone.prepareAuthorization(ofType: "External") } != nil)
-        // One that is not there is none.
+        // An adapter that is missing cannot be configured.
         let missing = AccountType(name: "Missing", adapter: "no-such-adapter", clientID: "c")
         #expect(throws: CredentialError.self) { try store.configure(missing) }
     }

@@ -37,7 +37,7 @@ import Testing
         let token = try await world.command(["token", "--type", "TaskList"])
         #expect(token.exitStatus == 0, "\(token.standardError)")
         #expect(try await store.token(of: alice).token.reveal() + "\n" == token.standardOutput)
-        // A person is told commands, a program calls.
+        // The hint for a user names commands, for a program calls.
         let typed = try await world.command(["token", "--account", alice.id, "--policy", "edit"])
         #expect(typed.exitStatus == 4)
         let lead = "credmgr: hint: credmgr login --account "

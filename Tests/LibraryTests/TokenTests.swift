@@ -109,7 +109,7 @@ import Testing
         }
         #expect(reply.status == 200)
         #expect(String(decoding: reply.body, as: UTF8.self).contains("tasks-client"))
-        // Without it the API lets nobody in; and nothing is sent where the API's own does not hold.
+        // Without it the API rejects the request; and no request is sent if the API's own certificate is not valid.
         #expect(await failure { try await send(trusting) { _ in } } != nil)
         #expect(await failure { try await send([:]) { _ in } }?.code == .denied)
     }
@@ -227,7 +227,7 @@ import Testing
         #expect(held.received.count { $0.text.contains("grant_type=refresh_token") } == 1)
         #expect(try await store.send(get("/api/moved"), as: account).status == 200)
         #expect(held.received.last?.path == "/api/there")
-        // A refusal that no refresh mends is reported with the sign-in that does.
+        // A refusal that no refresh fixes is reported with the sign-in that does.
         let narrow = try get("/api/narrow")
         let error = await failure { try await store.send(narrow, as: account) }
         #expect(error?.code == .signInRequired)
@@ -300,7 +300,7 @@ import Testing
             }
         }
         try await held.reached("/token", count: 2)
-        // The account's own work goes on: another store signs somebody else in, by the same pool.
+        // The account's own work goes on: another store signs a different user in, by the same pool.
         #expect(try await world.signIn(world.store()).username == "alice@example.com")
         #expect(held.received.count { $0.path == "/token" } == 2)
         held.release()

@@ -88,7 +88,7 @@ extension AccountRecordFilesTests {
         throws
     {
         try add(1...3)
-        // Entries that were appended by now stand in the part that has each account once.
+        // Entries that were appended by now are in the part that has each account once.
         try FileManager.default.removeItem(atPath: folder + "/index")
         _ = try records.index(of: group, .ids)
         if isAppended {
@@ -220,7 +220,7 @@ extension AccountRecordFilesTests {
         #expect(mixed.entries(of: nil, atMost: 9).count == 5 && mixed.count(of: nil, atMost: 9) == 5)
         #expect(mixed.defaultEntry(of: registration) == nil)
         #expect(mixed.defaultEntry(of: other)?.id == Self.id(3))
-        // Its only account stands between the others', at the beginning or at the end.
+        // Its only account is between the others', at the beginning or at the end.
         for (place, registrations) in [
             [registration, other, other], [other, registration], [other, registration, other],
         ]

@@ -53,7 +53,7 @@ extension AccountRecordFilesTests {
         #expect(index.defaultEntry(of: registration)?.id == Self.id(1))
         let other = ClientIdentity(provider: "https://id.example", clientID: "other")
         #expect(index.withUnreadable.count(of: other) == 0 && index.withUnreadable.unreadable.isEmpty)
-        // Nor is a name forgotten where much is written.
+        // Nor is a name forgotten after many writes.
         for round in 0..<400 {
             try records.update(Self.id(2 + round % 2), in: group) {
                 $0.label = "label \(round) " + String(repeating: "x", count: 80)

@@ -183,7 +183,8 @@ import Testing
         #expect(try text("format") == "1\n")
         try add(3...3)
         #expect(try text("format") == "2\n")
-        // The journal's entries have a form of this layout, too, and room for them is set aside before tokens are asked for.
+        // The journal's entries have a form of this layout, too, and room for them is reserved before tokens are
+        // requested.
         let journal = JournalFiles(GroupFolders(dataHome: temporary.path))
         try write("1\n", to: "format")
         try journal.write([1], for: Self.id(1), in: group)
@@ -194,7 +195,7 @@ import Testing
         try write("1\n", to: "format")
         try journal.reserveForSending(100, of: Self.id(1), in: group)
         #expect(try text("format") == "2\n")
-        // Of a group without accounts it says nothing.
+        // It reports no problem of a group without accounts.
         let other = try KeychainGroup("other")
         try journal.write([1], for: Self.id(1), in: other)
         #expect(!FileManager.default.fileExists(atPath: temporary.path + "/credmgr/groups/other/format"))

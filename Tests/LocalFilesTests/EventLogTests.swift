@@ -72,7 +72,7 @@ import Testing
         try file.seekToEnd()
         try file.write(contentsOf: Data(#"{"event":"token.refr"#.utf8))
         #expect(try reader.next(timeout: 0) == nil)
-        // One that begins behind the cut is told the same.
+        // A tailer that begins behind the cut gets the same events.
         let late = try EventTailer(folders, group: .standard)
         for number in 2...3 {
             log.append(event(number))
@@ -112,7 +112,7 @@ import Testing
     @Test func `many writers lose no line, also while the log is put away`() throws {
         let reader = try EventTailer(folders, group: .standard)
         let padding = String(repeating: "x", count: 900)
-        // Less than two logs full, so that none is put away twice before it is read.
+        // Less than two logs full, so that no log is rotated twice before it is read.
         DispatchQueue.concurrentPerform(iterations: 8) { writer in
             for number in 0..<50 { log.append(event(writer * 50 + number, reason: padding)) }
         }
@@ -124,7 +124,7 @@ import Testing
 
     @Test func `a writer that waited while the log was put away writes to the new one`() throws {
         let folder = try folders.create(of: .standard)
-        // A try in which this thread sleeps for longer than a writer waits shows nothing.
+        // A try in which this thread sleeps for longer than a writer waits proves no property.
         let isProven = try (0..<5).contains { attempt in
             let file = try folder.openShared("events.jsonl", appending: true)
             #expect(FileLock.wait(file, milliseconds: 5000) == 0)

@@ -44,7 +44,7 @@ import Testing
         let folders = GroupFolders(dataHome: temporary.path)
         let journal = JournalFiles(folders), group = KeychainGroup.standard
         let path = temporary.path + "/credmgr/groups/default/journal/a1.reserve"
-        // A process of this program may begin anew, and others reserve room for other accounts.
+        // A process of this program may begin again, and others reserve room for other accounts.
         try journal.reserveForSending(20_000, of: "a1", in: group)
         try journal.reserveForSending(20_000, of: "a1", in: group)
         #expect(try Data(contentsOf: URL(fileURLWithPath: path)).count == 20_000)
@@ -73,7 +73,7 @@ import Testing
         _ = other.wait()
         #expect(!mark.isAnotherLivingProcess)
         try journal.reserveForSending(20_000, of: "a1", in: group)
-        // What is dropped meanwhile is not the mark.
+        // An entry dropped meanwhile is not the mark.
         try journal.remove("a1", in: group)
         #expect(try journal.isMarkedForSending("a1", in: group))
         // The record takes the reserved room, and the mark goes with it.
@@ -102,7 +102,7 @@ import Testing
         #expect(error?.code == .lockTimeout)
         #expect(error?.message.contains("process \(other.process) of an older credmgr") == true)
         #expect(try layout() == Array("1\n".utf8))
-        // Tokens that have come are kept whatever the layout's file says, and nothing takes the mark of another process away.
+        // credmgr keeps received tokens in spite of the layout's file, and no process removes the mark of another.
         try journal.write([1], for: "a2", in: group)
         try journal.remove("a1", in: group)
         #expect(

@@ -87,7 +87,7 @@ import Testing
         Self.cache(in: other).write(Self.document, for: Self.address)
         try Data(contentsOf: URL(fileURLWithPath: try file(in: other))).write(to: URL(fileURLWithPath: path))
         #expect(Self.cache(in: home).read(Self.address) == nil)
-        // The key is not in the cache folder, and another process reads what it seals.
+        // The key is not in the cache directory, and another process reads the data it seals.
         #expect(FileManager.default.fileExists(atPath: home.path + "/state/credmgr/metadata.key"))
         cache.write(Self.document, for: Self.address)
         #expect(Self.cache(in: home).read(Self.address) == Self.document)

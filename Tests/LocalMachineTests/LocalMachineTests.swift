@@ -84,7 +84,7 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: folder.path + "/seen/begun"))
     }
 
-    /// Each of credmgr's folders, in the user's variables and where they are without.
+    /// Each of credmgr's directories, in the user's variables and at its place without them.
     private static let own = ["data", "config", "state", "cache", "run"]
 
     @Test(.needs(.walls), arguments: own)
@@ -119,8 +119,8 @@ import Testing
             in: services.adapterContext)
     }
 
-    /// Installs a plugin that says that it was run. Another process puts the program in place: one that is still open
-    /// for writing anywhere cannot be started.
+    /// Installs a plugin that says that it was run. Another process puts the program in place: one that is still
+    /// open for writing anywhere cannot be started.
     private func install(plugin name: String, needs: String = "") throws {
         let seen = folder.path + "/seen", base = "data/credmgr/providers/" + name
         try FileManager.default.createDirectory(atPath: seen, withIntermediateDirectories: true)

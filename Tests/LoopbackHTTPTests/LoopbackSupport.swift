@@ -4,7 +4,7 @@ import Foundation
 import LoopbackHTTP
 import Synchronization
 
-/// A socket that is connected to the loopback and says what the test wants, when it wants.
+/// A socket that is connected to localhost and sends the test's words, when the test wants.
 final class RawConnection {
     private let descriptor: Int32
 

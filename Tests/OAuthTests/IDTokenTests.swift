@@ -67,7 +67,7 @@ private struct Minter {
 }
 
 extension JSONValue {
-    /// The object with members set, or removed where `null` stands.
+    /// The object with members set, or removed if the value is `null`.
     fileprivate func merging(_ changes: JSONObject) -> JSONObject {
         var object = object ?? JSONObject()
         for (name, value) in changes.members { object[name] = value == .null ? nil : value }

@@ -70,7 +70,7 @@ import Testing
         let source = MetadataFetcher()
         let metadata = try source.metadata(of: Self.issuer, issuer, needs: [.token, .revocation], in: context)
         #expect(metadata.endpoints[.revocation]?.path == "/revoke" && metadata.endpoints[.token]?.path == "/token")
-        // Metadata that is known needs no second look, and metadata about another issuer counts for nothing.
+        // Known metadata needs no second look, and metadata about another issuer is ignored.
         _ = try source.metadata(of: Self.issuer, issuer, needs: [.token], in: context)
         world.clock.pass(4_000)
         expect()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import OAuth
 
-/// The lenient reading of a response, which finds a new refresh token and nothing else.
+/// The lenient reading of a response, which finds a new refresh token and no other member.
 @Suite struct RotatedTokenTests {
     private func token(_ body: String, type: String = "application/json", isCut: Bool = false) -> String? {
         var response = HTTPResponse(status: 200, headers: [("content-type", type)], body: Array(body.utf8))

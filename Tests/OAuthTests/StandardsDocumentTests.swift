@@ -6,7 +6,7 @@ import Testing
         .deletingLastPathComponent()
         .deletingLastPathComponent()
 
-    /// The names of all tests, as they stand in the sources.
+    /// The names of all tests, as the sources have them.
     private static func testNames() throws -> Set<String> {
         let tests = root.appendingPathComponent("Tests")
         var names: Set<String> = []

@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// A package of somebody else's: all that it has of this one is the library.
+/// Another developer's package: it uses only the library of this one.
 let package = Package(
     name: "outside",
     dependencies: [.package(name: "credmgr", path: "../..")],

@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test func `as many as are allowed are under way at once`() {
-        // None ends before all have begun.
+        // No work ends before all have begun.
         let begun = DispatchSemaphore(value: 0), gate = DispatchSemaphore(value: 0), count = Atomic(0)
         var taken = 0
         BoundedWorkQueue.run([1, 2, 3, 4], atMost: 4, lane: { _ in "one" }) { _, _ in
@@ -75,7 +75,7 @@ import Testing
 
     @Test func `until a lane has proven itself few are under way, and then as many as are allowed`() {
         let underWay = Atomic(0), most = Mutex((before: 0, after: 0)), isProven = Atomic(false)
-        // After the proof none ends before four are under way.
+        // After the proof, no work ends before four are under way.
         let gate = DispatchSemaphore(value: 0)
         var taken = 0
         BoundedWorkQueue.run(Array(0..<12), atMost: 4, lane: { _ in "one" }, caution: caution()) { number, _ in

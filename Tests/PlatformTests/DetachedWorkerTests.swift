@@ -25,7 +25,7 @@ import Testing
         let lines = String(decoding: answer, as: UTF8.self).split(separator: "\n")
         #expect(lines.first == "job")
         #expect(lines.dropFirst().first?.hasSuffix("/locks/a1.lock") == true)
-        // One that nobody has waited for would still have its number.
+        // A process without its wait would still have its number.
         #expect(kill(try #require(lines.last.flatMap { pid_t($0) }), 0) == -1)
         #expect(lock.descriptor == -1)
     }

@@ -39,7 +39,7 @@ import Testing
     @Test func `files of a dead process are removed by the next, and files in use stay`() throws {
         let used = try file()
         try used.write([1])
-        // As a killed process leaves them: nobody has the lock.
+        // As a killed process leaves them: no process has the lock.
         let left = folder.path + "/credmgr-exec.0123456789abcdef"
         try FileManager.default.createDirectory(
             atPath: left, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
@@ -90,7 +90,7 @@ import Testing
         #expect(fcntl(lock, F_GETFD) & FD_CLOEXEC == 0)
         let second = try taken(first.directoryName, lock)
         #expect(fcntl(lock, F_GETFD) & FD_CLOEXEC != 0)
-        // It is held: nobody takes it for left behind.
+        // It is locked: no process treats it as left behind.
         let other = try file()
         try second.write(Array("two".utf8))
         #expect(FileManager.default.contents(atPath: first.path) == Data("two".utf8))

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The needs of tests on the machine, and the rule that none is left out in silence where a change is judged.
+/// The needs of tests on the machine, and the rule that no test is silently left out when a change is judged.
 @Suite struct NeedTests {
     @Test func `an available need is met, in CI or not`() throws {
         let need = Need("something", isThere: true)

@@ -181,7 +181,7 @@ import Testing
 
     @Test func `a write beyond the space allowed keeps the old file`() async throws {
         await #expect(processExitsWith: .exitCode(3)) {
-            // The file size limit stands for a full disk: the write itself fails in the middle.
+            // The file size limit plays a full disk: the write itself fails in the middle.
             signal(SIGXFSZ, SIG_IGN)
             var limit = rlimit(rlim_cur: 4096, rlim_max: 4096)
             let base = try TemporaryFolder()

@@ -23,7 +23,7 @@ import Testing
         #expect(outcome.ending == .ended(.exited(7)))
     }
 
-    /// Waits until nobody has the other end of a pipe any more.
+    /// Waits until no process has the other end of a pipe any more.
     private func isClosed(_ reading: Int32) -> Bool {
         var polled = pollfd(fd: reading, events: 0, revents: 0)
         return poll(&polled, 1, 30_000) == 1 && polled.revents & Int16(POLLHUP) != 0

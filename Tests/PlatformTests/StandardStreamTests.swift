@@ -103,7 +103,7 @@ import Testing
         #expect(!shown.contains("\u{1}"))
     }
 
-    /// Reads what a terminal shows until it has shown a text.
+    /// Reads a terminal's output until it has shown a text.
     ///
     /// - Throws: ``NotShown`` when the terminal is closed without it, or it does not come within a minute.
     private static func readScreen(_ screen: Int32, until text: String) throws -> String {
@@ -124,7 +124,7 @@ import Testing
         let text: String, shown: String
     }
 
-    /// Types at a question as fast as the terminal takes it; gives the answer and what the terminal showed.
+    /// Types an answer as fast as the terminal accepts it; gives the answer and the terminal's output.
     private static func ask(typing bytes: [UInt8]) throws -> (answer: Secret?, shown: String) {
         var master: Int32 = 0, slave: Int32 = 0
         #expect(openpty(&master, &slave, nil, nil, nil) == 0)

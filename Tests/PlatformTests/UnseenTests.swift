@@ -5,7 +5,7 @@ import Testing
 @testable import Platform
 
 @Suite struct `What is typed early` {
-    /// Whether a terminal shows what is typed, and whether it edits lines.
+    /// Whether a terminal echoes typed text, and whether it edits lines.
     private func flags(of terminal: Int32) -> (echoes: Bool, edits: Bool) {
         var settings = termios()
         #expect(tcgetattr(terminal, &settings) == 0)
@@ -22,7 +22,7 @@ import Testing
         try terminal.whileUnseen { () throws(CredentialError) in
             meanwhile = flags(of: follower)
             #expect(write(leader, "early\n", 6) == 6)
-            // A terminal takes what is typed in a time of its own.
+            // A terminal accepts typed text in a time of its own.
             var waiting = pollfd(fd: follower, events: Int16(POLLIN), revents: 0)
             #expect(poll(&waiting, 1, -1) == 1)
         }

@@ -62,7 +62,7 @@ enum ConformanceSubject: String, CaseIterable, Sendable {
         let (adapter, type) = try adapter(subject)
         let check = try #require(AdapterConformance.checks.first { $0.name == name })
         let verdict = check.run(AdapterConformance(adapter, type: type, context: World().context)).verdict
-        // Only what a plugin without a browser cannot show may be skipped.
+        // Only the checks that a plugin without a browser cannot pass may be skipped.
         let isExcused = subject == .staticToken && ["state", "denial"].contains(name)
         #expect(verdict == .passed || isExcused, "\(verdict)")
     }

@@ -23,10 +23,10 @@ private struct Place: Sendable, CustomTestStringConvertible {
         sure + [[], ["canned"]].map { Place(denied: Set(ContainmentWay.allCases), trusted: $0) }
 }
 
-/// Nothing that a plugin starts outlives it, whatever it does, and however many they are.
+/// No process that a plugin starts outlives it, in any number and by any trick.
 @Suite(.serialized) struct ContainmentTests {
-    /// Children each of which makes another and ends, over and over, from the moment when all are there: whoever looks at
-    /// one and kills it comes too late. By themselves they end after 20 seconds.
+    /// Children each of which makes another and ends, over and over, from the moment when all are there. A process
+    /// that looks at one and kills it comes too late. By themselves they end after 20 seconds.
     private static let bomb = """
         #include <stdio.h>
         #include <stdlib.h>
@@ -72,7 +72,7 @@ private struct Place: Sendable, CustomTestStringConvertible {
         _ = try adapter.begin(.canned(), in: World().context)
     }
 
-    /// How many children the bomb has: as many as there may be beside a shell and itself, where that is limited.
+    /// How many children the bomb has: as many as there may be beside a shell and itself, if that is limited.
     private func size(_ place: Place) -> Int { geteuid() == 0 && place.denied.isEmpty ? 100 : 62 }
 
     /// A home with the bomb in it.
@@ -93,7 +93,7 @@ private struct Place: Sendable, CustomTestStringConvertible {
         return home
     }
 
-    /// Expects that the bomb was there, and that nothing of it is.
+    /// Expects that the bomb was there, and that no process of it is left.
     private func expectNoBomb(in home: PluginHome, _ place: Place) throws {
         let left = home.processes.all
         #expect(left.isEmpty, "\(left)")
@@ -133,13 +133,13 @@ private struct Place: Sendable, CustomTestStringConvertible {
         _ = try home.processes.first(with: "sleep 600")
         kill(supervisor.id, SIGKILL)
         #expect(throws: CredentialError.self) { try run.value(within: 60) }
-        // The kernel ends them, and nobody waits for that.
+        // The kernel ends them, and no process waits for that.
         try home.processes.end(within: 10)
     }
 
     // MARK: Limits
 
-    /// Root has no such limit in a namespace: the kernel counts none of its processes.
+    /// Root has no such limit in a namespace: the kernel does not count its processes.
     @Test(.needs(.walls), arguments: Place.sure.filter { geteuid() != 0 || !$0.denied.isEmpty })
     private func `it has 64 processes at a time, and a new one when one has ended`(_ place: Place) throws {
         let home = try PluginHome()
@@ -260,7 +260,7 @@ private struct Place: Sendable, CustomTestStringConvertible {
     func `another user than root has a namespace of users, himself in it, and no capability`() throws {
         let home = try PluginHome()
         for path in [home.base, home.seen] { chmod(path, 0o777) }
-        // As it is installed: nobody may read it, so that its own files in /proc are closed to its user.
+        // As it is installed: users cannot read it, so that its own files in /proc are closed to its user.
         let program = home.base + "/credmgr-installed"
         try #require(
             try ChildProcess("install", ["-m", "711", BuiltProgram.path, program]).run().exitStatus == 0)
@@ -354,8 +354,8 @@ private struct Place: Sendable, CustomTestStringConvertible {
         expectNothing(leftIn: home, of: "first", "second")
     }
 
-    /// The signal of its parent's death is a second rope: who cuts it, and gathers what has lost its parent, ends by the
-    /// first, the supervisor.
+    /// The signal of its parent's death is a second safeguard: a process that clears it, and gathers orphans, is
+    /// ended by the first, the supervisor.
     @Test(
         arguments: [[], ["canned"]],
         [[], [.namespace], [.namespace, .tracing]] as [Set<ContainmentWay>])
@@ -409,7 +409,8 @@ private struct Place: Sendable, CustomTestStringConvertible {
         expectNothing(leftIn: home, of: "child")
     }
 
-    /// Expects that the children which wrote these files were there, and that neither they nor any other process is left.
+    /// Expects that the children which wrote these files were there, and that neither they nor any other process is
+    /// left.
     private func expectNothing(
         leftIn home: PluginHome, of names: String..., sourceLocation: SourceLocation = #_sourceLocation
     ) {

@@ -110,7 +110,7 @@ struct CannedPlugin {
         "name": "canned", "version": "1.0", "protocol_versions": [1], "summary": "a plugin of a test",
         "executable": "run", "flows": ["code", "device"],
     ]
-    /// The access that it needs besides the folder in which it writes down its observations.
+    /// The access that it needs, except to the directory in which it writes down its observations.
     var needs = JSONObject()
     /// The output of the plugin, by operation.
     var replies: [String: String] = [
@@ -187,7 +187,7 @@ extension SignInRequest {
     }
 }
 
-/// The code of the error that `body` throws; `nil` when it throws none.
+/// The code of the error that `body` throws; `nil` without an error.
 func code(of body: () throws(CredentialError) -> Void) -> ErrorCode? { failure(of: body)?.code }
 
 /// The error that `body` throws.

@@ -81,7 +81,7 @@ import Testing
     }
 
     @Test(.needs(.walls)) func `it changes no mode, owner or attribute of files that it may read`() throws {
-        // Each would change nothing, were it allowed.
+        // Each would change no state, were it allowed.
         let open = "os.open('/usr/bin/true', os.O_RDONLY)"
         let mode = try #require(
             try FileManager.default.attributesOfItem(atPath: "/usr/bin/true")[.posixPermissions] as? Int)
@@ -152,7 +152,7 @@ import Testing
         let tried = try tries(
             all.map { "call(\($0), 0, 0, 0, 0, 0)" } + ["call(435, 0, 0)", "call(469, 0)"], in: PluginHome())
         #expect(tried.dropLast(2) == Array(repeating: "EPERM", count: all.count)[...], "\(tried)")
-        // clone3, and what is newer than the filter.
+        // clone3, and system calls newer than the filter.
         #expect(tried.suffix(2) == ["ENOSYS", "ENOSYS"])
     }
 
@@ -182,8 +182,8 @@ import Testing
         #else
         let setAttributes = 274, getAttributes = 275, setDisk = 30
         #endif
-        // A process of the same user that has no capability either: one that has more is out of reach anyhow. In a namespace
-        // there is only its init.
+        // A process of the same user that has no capability either: one that has more is out of reach anyhow. In a
+        // namespace there is only its init.
         let words = ["/bin/sleep", "600"]
         let victim =
             try geteuid() == 0
@@ -267,7 +267,7 @@ import Testing
             print(ctypes.CDLL(None).prctl(39, 0, 0, 0, 0))'
             """, in: PluginHome(), without: denied)
         #expect(said == ["kept", "1"])
-        // Whichever call sends it: the signal that is none only asks whether another would be sent.
+        // The check covers each call that sends it: signal 0 only asks whether another would be sent.
         let victim = getpid()
         // In a namespace of its own there are no others.
         let refused = denied.isEmpty ? "ESRCH" : "EPERM"
@@ -286,7 +286,7 @@ import Testing
         }
         let tried = try tries(files + ["os.listdir('\(other)/fd')", "os.open('/proc/self/mem', 0)"], in: home)
         #expect(tried == Array(repeating: "EACCES", count: 8), "\(tried)")
-        // Not even where its manifest names the folder, as one for its own process's sake may.
+        // Not even if its manifest names the directory, as one for its own process's sake may.
         let needs = JSONObject(["read": ["/proc"]])
         let named = try tries(files + ["os.open('/proc/self/environ', 0)"], needs: needs, in: home)
         #expect(named == Array(repeating: "EACCES", count: files.count) + ["ok"], "\(named)")
@@ -298,7 +298,7 @@ import Testing
 
     @Test(.needs(.walls)) func `it has no terminal to type on, and no device but the harmless ones`() throws {
         let home = try PluginHome()
-        // The terminal of the caller, a new one, and what other programs put into shared memory.
+        // The terminal of the caller, a new one, and the shared memory of other programs.
         let closed = ["/dev/tty", "/dev/ptmx", "/dev/pts", "/dev/shm", "/dev/mem", "/dev/kmsg"]
         let open = ["/dev/null", "/dev/zero", "/dev/urandom"]
         let tried = try tries(

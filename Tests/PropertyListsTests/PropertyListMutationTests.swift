@@ -64,7 +64,7 @@ import Testing
                 refused += 1
             }
         }
-        // Both must happen often, or the mutations test nothing.
+        // Both must happen often, or the mutations test too little.
         #expect(accepted > 500)
         #expect(refused > 5_000)
     }

@@ -37,7 +37,7 @@ import Testing
         track.holdReplies()
         let refused = try track.start(["token", "--min-valid", minimum])
         try track.waitForHeldReplies()
-        // A peer for whom the locks do not hold signs in while the refusal is under way.
+        // A peer without working locks signs in while the refusal is under way.
         #expect(try track.signIn(Faults.environment("FLOCK", "none")) == account)
         track.provider.releaseTokenReplies()
         let result = refused.result()

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Another key for the encrypted file while the real program seals with the one before, and stands still there.
+/// Another key for the encrypted file while the real program seals with the former one, and is stopped there.
 @Suite(.serialized, .needs(Need("a C compiler", isThere: Faults.shared != nil))) struct KeyRaceTests {
     private let rekey = ["store", "rekey", "--key-file", "--group", Track.group]
 
@@ -14,7 +14,7 @@ import Testing
                 track.path("password"),
             ], Faults.environment("STOP", "record"))
         try track.waitUntilStopped(login.processID)
-        // Nobody knows yet what it names: its key stays, and that is said.
+        // No record names it yet: its key stays, and the message reports that.
         let rekeyed = try track.run(rekey, exits: 6)
         #expect(rekeyed.errors.contains("is already opened by its key file, and keeps the old key"))
         login.send(SIGCONT)
@@ -41,7 +41,7 @@ import Testing
             rekeyed.errors.contains(
                 "the key has not changed: the encrypted file of group race is opened by its key file"))
         #expect(try Data(contentsOf: store) == before)
-        // The worker stands still, and not who has called it.
+        // The worker is stopped, and not its caller.
         if let holder = Int32(
             try String(contentsOfFile: track.groupFile("locks/\(account).lock"), encoding: .utf8)
                 .trimmingCharacters(in: .whitespacesAndNewlines))

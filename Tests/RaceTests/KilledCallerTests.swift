@@ -10,7 +10,7 @@ import Testing
 
     @Test func `no sign-in is lost however often callers are killed`() throws { try killCallers(Track()) }
 
-    /// The worker alone opens the keyring: what a caller has done when it dies is not the same as with the file.
+    /// The worker alone opens the keyring: a caller that dies has done less than with the file.
     @Test(.needs(.keyring))
     func `no sign-in is lost however often callers are killed, with gnome-keyring`() throws {
         let keyring = try PrivateKeyring(.gnomeKeyring)
@@ -99,7 +99,7 @@ import Testing
         track.provider.releaseTokenReplies()
         #expect(logout.result().exitStatus == 0)
         _ = refresh.result()
-        // A call that came before the sign-out has a token, a call that came after it has none.
+        // A call that came before the sign-out has a token, a call that came after it has no token.
         for call in waiting { #expect([0, 3, 4].contains(call.result().exitStatus)) }
         try track.run(["token", "--type", "Reader"], exits: 3)
         #expect(try track.run(["accounts", "--json"]).output.filter { !$0.isWhitespace } == "[]")

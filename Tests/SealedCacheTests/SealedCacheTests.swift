@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A clock that stands until it is moved.
+/// A clock that is stopped until a test moves it.
 private final class StandingClock: WallClock {
     private let seconds = Mutex<Int64>(1_800_000_000)
     var now: Timestamp { Timestamp(epochSeconds: seconds.withLock { $0 }) }
@@ -151,7 +151,7 @@ struct SealedCacheTests {
             try other?.write(to: URL(fileURLWithPath: half))
             #expect(cache.read(token("a")) == nil && cache.read(.dataKey("f")) == nil)
         }
-        // The next writing makes do with what is there, or makes a new half.
+        // The next write uses the half that is left, or makes a new one.
         try FileManager.default.removeItem(atPath: half)
         cache.write([3], name: token("a"), seconds: 60)
         #expect(cache.read(token("a")) == [3])
@@ -187,7 +187,8 @@ struct SealedCacheTests {
     @Test func `eight thousand entries stay within 4,096 files and 16 MB, and the last to expire are kept`() {
         let entry = [UInt8](repeating: 7, count: 3_000)
         let open = cache
-        // The hash deals the entries to 64 folders of 64; 8,000 leave each with more than it keeps but once in 10^9.
+        // The hash deals the entries to 64 folders of 64; 8,000 leave each with more than it keeps but once in
+        // 10^9.
         for number in 0..<8_000 {
             open.write(entry, name: .memo("\(number)"), seconds: Int64(60 + number))
         }

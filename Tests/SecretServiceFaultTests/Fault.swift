@@ -19,7 +19,7 @@ struct Fault: Sendable, CustomTestStringConvertible {
 
     /// The faults that are possible before there is a service at all.
     enum Bus: String, CaseIterable {
-        /// Nobody on the bus provides it.
+        /// No service on the bus provides it.
         case nobody = "no-service"
         /// The address leads nowhere.
         case dead = "dead-bus"
@@ -40,7 +40,7 @@ struct Fault: Sendable, CustomTestStringConvertible {
         self.options = options
     }
 
-    /// Somebody else removes each item while it is read, as a `logout` beside a `token` does.
+    /// Another program removes each item while it is read, as a `logout` beside a `token` does.
     static let removedWhileRead = Fault("removed-while-read", 4, 0, 0)
 
     static let all: [Fault] = [

@@ -2,14 +2,14 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The four commands that touch secrets on a Secret Service with one fault at a time: each ends in time, with the right
-/// exit status, and never says that something was done that was not.
+/// The four commands that touch secrets on a Secret Service with one fault at a time: each ends in time, with the
+/// right exit status, and never says that something was done that was not.
 @Suite(.needs(.scriptedKeyring))
 struct SecretServiceFaultTests {
     private static let queue = Queue(width: 8)
 
-    /// The deadlines in seconds: a read may take 3 and a write 5, and a busy machine gets the same again. Signing in
-    /// reads and removes the pending sign-in before it writes the new tokens.
+    /// The deadlines in seconds: a read may take 3 and a write 5, and a busy machine gets the same again. Signing
+    /// in reads and removes the pending sign-in before it writes the new tokens.
     private static let tokenLimit = 20.0, loginLimit = 45.0, logoutLimit = 45.0
 
     @Test(arguments: Fault.all) func `each fault is reported as its own kind`(_ fault: Fault) async throws {
@@ -159,7 +159,7 @@ struct SecretServiceFaultTests {
             let isStored = try service.tokenSets()[account].map { $0 != before[account] } ?? false
             report.check(isStored || home.hasJournal(of: account), "\(fault.name): login kept nothing")
             guard !isStored else { return }
-            // The next run on a keyring that works puts there what waits in the journal.
+            // The next run on a keyring that works saves the journal's entries in it.
             service.stop()
             let healthy = try FaultyService(state: home.path + "/../state.json", fault: "healthy")
             defer { healthy.stop() }

@@ -6,8 +6,8 @@ import Platform
 import StrictJSON
 import TestSupport
 
-/// A home where alice is signed in, with one pending sign-in per fault, and the keyring's state that belongs to it.
-/// It is made once; every fault gets a copy.
+/// A home in which alice is signed in, with one pending sign-in per fault, and the keyring's state that belongs to
+/// it. It is made once; every fault gets a copy.
 final class SignedInHome: Sendable {
     /// The result of the preparation.
     static let shared = Result { try SignedInHome() }
@@ -52,7 +52,7 @@ final class SignedInHome: Sendable {
         self.redirects = redirects
     }
 
-    /// Begins a sign-in in a home and signs the person in on the provider's pages: where the browser ends.
+    /// Begins a sign-in in a home and signs the user in on the provider's pages: gives the redirect.
     static func redirect(of person: Fault.Person, at home: ProgramHome) throws -> String {
         let url = try home.expect(0, ["login", "--type", Self.type, "--print-url"]).standardOutput
         let user = DemoUser.standard[person == .alice ? 0 : 1]
@@ -73,7 +73,7 @@ final class SignedInHome: Sendable {
 
 extension ProgramHome {
     func run(_ words: [String], seconds: Double = 60, display: Bool = false) throws -> ChildProcess.Outcome {
-        // Nothing is opened there: it only says that a person could see a window.
+        // No window opens there: the variable only means that a user could see one.
         try command(words, display ? ["DISPLAY": ":99"] : [:]).run(seconds: seconds)
     }
 

@@ -86,7 +86,7 @@ struct SecretServiceStoreTests {
                 expected[.example("a\(number)")] = secret
                 try store.write(secret, for: .example("a\(number)"), label: "credmgr: x")
             }
-            // The keyring counts whole seconds: what is newer is of a later one.
+            // The keyring counts whole seconds: a newer item needs a later one.
             let written = time(nil), end = ContinuousClock.now + .seconds(10)
             while time(nil) <= written {
                 try #require(ContinuousClock.now < end, "waited 10 s for the next second of the clock")
@@ -280,7 +280,7 @@ struct SecretServiceKeePassXCTests {
     }
 }
 
-/// And on KWallet, whose collection is locked until somebody has asked for it, even when its wallet is open.
+/// And on KWallet, whose collection is locked until a program has asked for it, even when its wallet is open.
 @Suite(.needs(.kWallet))
 struct SecretServiceKWalletTests {
     @Test func `items are created, changed in place by another process, listed and removed`() async {

@@ -26,7 +26,7 @@ extension SecretItem {
     }
 }
 
-/// The error of `call`; an issue when it throws none.
+/// The error of `call`; an issue without an error.
 func refusal(
     sourceLocation: SourceLocation = #_sourceLocation, of call: () throws -> Void
 ) -> CredentialError? {

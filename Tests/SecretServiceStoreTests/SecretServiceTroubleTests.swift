@@ -81,7 +81,7 @@ struct SecretServiceTroubleTests {
             #expect(time > 2 && time < 8)
             keyring.resumeService()
             #expect(try late.read(.example("a")) == [1])
-            // Nobody asks for it after all.
+            // No program asks for it after all.
             keyring.store().begin()
         }
     }
@@ -288,7 +288,7 @@ struct UnrulySecretServiceTests {
             }
             #expect(time > 4 && time < 12)
             #expect(service.calls.last == "Dismiss")
-            // Nothing was left behind: the store can go on.
+            // The probe left no item behind: the store can go on.
             try store.probe()
         }
     }

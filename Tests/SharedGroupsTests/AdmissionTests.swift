@@ -4,7 +4,7 @@ import Testing
 @testable import SharedGroups
 @testable import Simulation
 
-/// That a host was let in is proven, whatever anybody writes into the cluster.
+/// The admission of a host is proven, in spite of forged records in the cluster.
 struct AdmissionTests {
     private func membership(_ host: SimulatedHost) -> any GroupMembershipService {
         host.process().ports.sharing.membership

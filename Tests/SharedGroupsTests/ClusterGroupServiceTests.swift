@@ -6,7 +6,7 @@ import Testing
 @testable import SharedGroups
 @testable import Simulation
 
-/// The membership of a group, on the simulated ports and without faults: clusters that were put back, hosts that
+/// The membership of a group, on the simulated ports and without faults: clusters that were restored, hosts that
 /// leave and come.
 struct ClusterGroupServiceTests {
     private func membership(_ host: SimulatedHost) -> any GroupMembershipService {
@@ -157,13 +157,13 @@ struct ClusterGroupServiceTests {
         #expect(try scene.run.token(one.process(), force: true).refreshed)
         let known = one.process().copies
         scene.world.cluster.restore(snapshot)
-        // The other host has not looked since, and makes the next key for somebody else's sake.
+        // The other host has not looked since, and makes the next key to remove a different host.
         _ = try membership(two).expel("three", from: World.group)
         let refused = #expect(throws: CredentialError.self) { try scene.run.token(one.process(), force: true) }
         #expect(refused?.code == .storeUnavailable && refused?.message.contains("spare") == true)
         _ = try membership(one).expel("spare", from: World.group)
         #expect(try names(scene) == ["one", "two"])
-        // The record that the first host had copied under its own key is put back.
+        // The record that the first host had copied under its own key is restored.
         for host in [one, two] { try host.process().ports.sharing.catchUp(World.group, unlessWithin: 0) }
         #expect(scene.standing == known[scene.account]?.refreshToken?.description)
         for host in [two, one] { #expect(try scene.run.token(host.process(), force: true).refreshed) }
@@ -238,7 +238,7 @@ struct ClusterGroupServiceTests {
         #expect(scene.world.cluster.content.revision == before)
         try putPassphrase("open sesame", scene)
         #expect(refused("open barley") == .denied)
-        // Nor does who was told of another group.
+        // A host with another group's fingerprint does not join either.
         var backend = four.backend(takesOver: false)
         backend.groupFingerprint = "0000-0000-0000-0000-0000-0000-0000-0000"
         let other = #expect(throws: CredentialError.self) {

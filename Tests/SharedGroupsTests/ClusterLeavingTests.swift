@@ -5,7 +5,8 @@ import Testing
 @testable import SharedGroups
 @testable import Simulation
 
-/// Hosts that leave a group at once, and those that come or are stopped meanwhile, on the simulated ports and without faults.
+/// Hosts that leave a group at once, and those that come or are stopped meanwhile, on the simulated ports and
+/// without faults.
 struct ClusterLeavingTests {
     /// The token sets that two hosts take along when one of them leaves at some call of the other's leaving.
     private final class Leavers: @unchecked Sendable {
@@ -29,7 +30,7 @@ struct ClusterLeavingTests {
             }
         }
 
-        /// How many calls a host makes that leaves while nobody else does.
+        /// How many calls a host makes that leaves while no other host does.
         static func calls() throws -> Int {
             let leavers = try Leavers(), process = leavers.scene.run.hosts[0].process()
             try leavers.leave(process)
@@ -66,7 +67,8 @@ struct ClusterLeavingTests {
             let one = hosts[0].process()
             one.trace.end(at: number, moment)
             _ = try? leavers.leave(one)
-            // The other one leaves in the meantime, and may be the last: who has said before that it is not stays that.
+            // The other one leaves in the meantime, and may be the last: who has said before that it is not stays
+            // that.
             try leavers.leave(hosts[1].process())
             // A host that had come to its end has no group to leave.
             if hosts[0].files[ClusterConfiguration.fileName] != nil || hosts[0].files["leaving"] != nil {
@@ -117,7 +119,7 @@ struct ClusterLeavingTests {
         for isOther in [false, true] {
             let leavers = try Leavers(), hosts = leavers.scene.run.hosts, own = leavers.scene.link.membership
             let known = leavers.scene.link.known
-            // An earlier run was stopped once it had told so, and a refresh stands in the way.
+            // An earlier run was stopped after its announcement, and a refresh blocks the leave.
             #expect(try !own.tellLeaving("one", known: known))
             if isOther { #expect(try own.tellLeaving("two", known: known)) }
             let set = try #require(
@@ -185,9 +187,9 @@ struct ClusterLeavingTests {
         #expect(process.trace.calls.allSatisfy { !$0.hasPrefix("cluster.") })
         #expect(one.files.isEmpty && process.copies.isEmpty)
         #expect(try process.ports.sharing.backend(of: World.group) == nil)
-        // The others have what they had, this host with it.
+        // The others keep their state, and so does this host.
         #expect(scene.world.cluster.content.records == standing)
-        // There is nothing to forget any more.
+        // There is no state left to forget.
         let again = #expect(throws: CredentialError.self) { try process.services.groupMove.forget(World.group) }
         #expect(again?.code == .usage)
     }

@@ -5,7 +5,7 @@ import Testing
 @testable import SharedGroups
 @testable import Simulation
 
-/// Records of a group that anybody with its role can write, and that are none.
+/// Damaged records of a group, which any user with its role can write.
 struct DamagedRecordTests {
     private func put(_ text: String, at key: String, _ scene: SharedScene) {
         var transaction = ClusterTransaction()
@@ -47,7 +47,7 @@ struct DamagedRecordTests {
         func put(_ said: String) throws {
             var host = try GroupHost(try #require(scene.world.cluster.content.records[place]))
             host.user = said
-            // As whoever admits it proves it.
+            // As the host that admits it proves it.
             let epoch = KeyEpoch.firstNumber
             host.admission = try wrap.admission(of: host, key: try scene.link.key(ofEpoch: epoch), epoch: epoch)
             self.put(String(decoding: host.encoded, as: UTF8.self), at: "hosts/two", scene)
@@ -56,7 +56,7 @@ struct DamagedRecordTests {
             try put(said)
             #expect(try user() == shown)
         }
-        // The role that is taken away is none that a host claims for itself later.
+        // A host cannot claim another role for itself later; `expel` removes the proven one.
         var host = try GroupHost(try #require(scene.world.cluster.content.records[place]))
         host.user = "one"
         self.put(String(decoding: host.encoded, as: UTF8.self), at: "hosts/two", scene)
@@ -201,13 +201,13 @@ struct DamagedRecordTests {
         #expect(try scene.run.token(one.process(), force: true).refreshed)
         let newest = try #require(scene.standing)
         put("junk", at: "a/\(scene.account)/set", scene)
-        // The simulated cluster remembers nothing.
+        // The simulated cluster remembers no state.
         #expect(try two.process().ports.sharing.restore(scene.account, in: World.group))
         let refused = #expect(throws: CredentialError.self) { try scene.run.token(two.process(), force: true) }
         #expect(refused?.code == .signInRequired && scene.standing != newest)
         // A host that knows a later set puts that back.
         #expect(try scene.run.token(one.process(), force: true).refreshed)
-        // The records that were set aside are as they were found.
+        // The quarantined records are unchanged.
         #expect(scene.world.problems.allSatisfy { $0.contains("/damaged/") })
     }
 
@@ -250,14 +250,14 @@ struct DamagedRecordTests {
         for check in [IndexVerification.none, .none, .ids] {
             #expect(try host.process().ports.records.index(of: World.group, check).unreadable == [scene.account])
         }
-        // It has looked all the same.
+        // It has looked even so.
         #expect(try !sharing.catchUp(World.group, unlessWithin: .max))
     }
 
     @Test func `a host with a damaged key gets an error about the key, not about a missing account`() throws {
         let scene = try SharedScene(), host = scene.run.hosts[2]
         let epoch = try GroupMembership.epoch(try scene.link.standing([]).epoch)
-        // One that has copied nothing yet.
+        // A process that has no copy yet.
         let fresh = host.process()
         for id in try fresh.ports.records.index(of: World.group, .ids).ids {
             let sharing = try #require(fresh.ports.sharing as? ClusterGroupService)
@@ -289,7 +289,7 @@ struct DamagedRecordTests {
         let sent = scene.world.provider.sent
         var refused = #expect(throws: CredentialError.self) { try scene.run.token(two.process(), force: true) }
         #expect(refused?.code == .storeDamaged)
-        // The simulated cluster remembers nothing.
+        // The simulated cluster remembers no state.
         #expect(try two.process().ports.sharing.restore(scene.account, in: World.group))
         for host in scene.run.hosts {
             refused = #expect(throws: CredentialError.self) { try scene.run.token(host.process(), force: true) }

@@ -25,7 +25,7 @@ func realCluster(
 }
 
 extension GRPCClient {
-    /// A stream of a node that has none ends as its calls do.
+    /// A stream of a node that has no streams ends as its calls do.
     func stream(
         _ method: String, _ message: [UInt8], metadata: [String], isWanted: @escaping @Sendable () -> Bool,
         take: @escaping @Sendable ([UInt8]) -> Bool
@@ -123,7 +123,7 @@ private struct RefusingNode: GRPCClient {
     }
     #expect(wait() == 10_000)
     for _ in 0..<2 { #expect(wait() == 0) }
-    // A command that continues for long, as watch does, waits for them anew.
+    // A command that runs for long, as watch does, waits for them again.
     later.withLock { $0 += 10_001 }
     #expect(wait() == 10_000)
 }
@@ -157,7 +157,7 @@ struct EtcdClusterTests {
         let cluster = try cluster(), key = "/credmgr/t0/a"
         #expect(try cluster.commit(put(key, "one", when: 0)))
         let standing = try #require(try cluster.read([key])[0])
-        // As a cluster has it that was put back: another value under the same revision.
+        // As a restored cluster has it: another value under the same revision.
         var change = put(key, "two")
         change.expect(ClusterRecord(key: key, value: Array("eno".utf8), revision: standing.revision), at: key)
         #expect(try cluster.commit(change) == false)

@@ -27,7 +27,7 @@ private final class Stream: Sendable {
         end.withLock { $0 = thread }
     }
 
-    /// The next change; `nil` where none comes within seconds.
+    /// The next change; `nil` if no change comes within `seconds`.
     func next(seconds: Int = 30) -> ClusterChange? {
         guard arrived.wait(timeout: .now() + .seconds(seconds)) == .success else { return nil }
         return changes.withLock { $0.removeFirst() }
@@ -116,7 +116,7 @@ private final class CountedNode: GRPCClient {
         let removed = try #require(stream.next())
         #expect(removed.isRemoval && removed.record.key == "/credmgr/f1/a" && removed.record.revision > revision)
         #expect(slowest < .milliseconds(900), "\(slowest)")
-        // A sign of life is asked for at most, where this machine has been busy for long.
+        // One sign of life at most, if this machine has been busy for long.
         #expect(node.calls.withLock { $0 } - before <= 2)
         try stream.stop()
     }
@@ -154,7 +154,7 @@ private final class CountedNode: GRPCClient {
         nodes.pause(leader)
         defer { nodes.pause(leader, false) }
         try putSoon("/credmgr/f4/a", "2", writer)
-        // An election that takes long ends the stream; what came meanwhile is told by the next.
+        // An election that takes long ends the stream; the next stream reports the changes made meanwhile.
         let told = stream.next(seconds: 15)
         if let told {
             #expect(told.record.value == Array("2".utf8))
@@ -180,7 +180,7 @@ private final class CountedNode: GRPCClient {
             #expect(error?.code == .temporary && error?.message.contains("cannot watch the cluster") == true)
             #expect(ContinuousClock.now - start < .seconds(30), "\(ContinuousClock.now - start)")
             if silent == [1, 2] { for node in silent { nodes.pause(node, false) } }
-            // It goes on at the other one, from where it was, once that has a leader.
+            // It goes on at the other one, from the same revision, once that has a leader.
             try putSoon("/credmgr/f5/a", "2", try realCluster(nodes, endpoints: [nodes.endpoints[1]]))
             let again = Stream(follower, "/credmgr/f5/", after: revision)
             #expect(again.next()?.record.value == Array("2".utf8))

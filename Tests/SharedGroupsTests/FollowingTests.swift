@@ -40,7 +40,7 @@ struct FollowingTests {
 
         /// Follows until all streams have come to their ends.
         ///
-        /// - Returns: what was told: why the other hosts are not seen, or that they are.
+        /// - Returns: the reports: why the other hosts are not seen, or that they are.
         func follow(_ streams: ToldCluster.Stream...) throws -> [ErrorCode?] {
             try follow(streams) { _, body in
                 body()
@@ -72,7 +72,7 @@ struct FollowingTests {
             #expect(scene.cluster.reads <= reads + 1)
             #expect(try scene.copy?.sealed?.key == String(scene.change().record.revision))
             #expect(scene.kinds == [.tokenRefreshed])
-            // The same once more is no news, and neither is what belongs to no account's set.
+            // The same once more is no news, and neither is a record outside an account's set.
             let live = ClusterRecord(key: "\(World.path)a/\(scene.account)/live", value: [1], revision: 9_000)
             #expect(try take([scene.change(), ClusterChange(live, isRemoval: false)]))
         }
@@ -187,17 +187,17 @@ private final class KeptEvents: EventLog {
     }
 }
 
-/// The cluster of a process, whose streams are told by the test.
+/// The cluster of a process, with streams that the test drives.
 private final class ToldCluster: Cluster, @unchecked Sendable {
     typealias Stream = (_ take: ([ClusterChange]) -> Bool) throws -> Void
 
     private let base: SimulatedProcess
     /// The behaviour of each stream, in turn.
     var streams: [Stream] = []
-    /// Whether whoever follows still wants to.
+    /// Whether the follower still wants to.
     private(set) var isWanted: (() -> Bool)?
     private(set) var reads = 0
-    /// Whether nothing but streams answers.
+    /// Whether only streams answer.
     var isSilent = false
     /// Whether no stream follows that would begin now.
     var ends = false

@@ -4,13 +4,13 @@ import Testing
 @testable import SharedGroups
 @testable import Simulation
 
-/// An expelled host whose role in the cluster was not taken away writes what it likes there, and gets nothing for it.
+/// An expelled host that kept its role in the cluster writes records there, and gains no access.
 @Suite("What an expelled host writes gets it nothing")
 struct ForeignKeyTests {
     @Test func `a restored older number gives the key only to hosts that were given the newer one`() throws {
         let outcast = try RevokedHostFixture(), scene = try outcast.scene.get()
         for place in 0..<3 { #expect(try scene.token(place)) }
-        // As it was while it belonged to the group, and somebody whom it proves by the key of that time.
+        // As it was while it belonged to the group, and an accomplice that it proves by the key of that time.
         var changes = outcast.former.filter { !$0.key.contains("/a/") }
             .map { ClusterTransaction.Change.put($0.key, $0.value) }
         let evil = try outcast.accomplice(provenBy: outcast.formerKey, KeyEpoch.firstNumber)
@@ -80,7 +80,7 @@ struct ForeignKeyTests {
         let holders = ["one", "spare", "three", "two"]
         #expect(try scene.holders == holders)
         for place in 0..<3 { #expect(try scene.token(place)) }
-        // The number of a key that nobody of the group has made.
+        // The number of a key that no host of the group has made.
         let newest = try scene.newest
         let forged = KeyEpoch(number: newest.number + 1, expelled: newest.expelled, hosts: newest.hosts)
         let key = try outcast.wrap.dataKey([UInt8](repeating: 9, count: 32), of: forged)
@@ -214,7 +214,7 @@ struct ForeignKeyTests {
         evil.user = "three"
         try outcast.put([.put(World.path + "hosts/evil", evil.encoded)])
         let expulsion = try scene.run.hosts[0].process().ports.sharing.membership.expel("evil", from: World.group)
-        // Nobody's role is to be taken away: not that of whose key it has, nor of whose name.
+        // No role is to be removed: neither that of the key's owner nor that of the name's.
         #expect(expulsion.hosts == [RemovalResult.Host(name: "evil", user: nil)])
         try scene.checkMended(holders)
         #expect(!(try scene.newest.has(two.whenExpelled)))
@@ -223,7 +223,7 @@ struct ForeignKeyTests {
     @Test func `access that cannot be taken from an expelled host is reported, and so is the expel`() throws {
         let scene = try SharedScene(), process = scene.run.hosts[0].process(), trace = process.trace
         let silence = CredentialError(.temporary, "the cluster does not answer")
-        // First the expel, then what takes the old keys away.
+        // First the expel, then the step that removes the old keys.
         trace.act(before: "cluster.commit") {
             trace.act(before: "cluster.commit") {
                 trace.fail("cluster.commit", with: silence)

@@ -5,7 +5,7 @@ import Testing
 @testable import SharedGroups
 @testable import Simulation
 
-/// The settings that hosts agree on are those that one of them has set, whatever an expelled host writes.
+/// The settings that hosts agree on are those that one of them has set, in spite of an expelled host's records.
 @Suite("What an expelled host has others agree on counts for nothing")
 struct ForeignSettingsTests {
     @Test func `the initial settings of the hosts are known, and proven again if the cluster was restored`() throws
@@ -36,7 +36,7 @@ struct ForeignSettingsTests {
         }
         #expect(refused?.code == .storeUnavailable)
 
-        // The second host reads of the newer key, and has none.
+        // The second host reads about the newer key, and does not have it.
         try outcast.put([
             .put(World.path + "epoch", newest.encoded), .remove("\(World.path)keys/\(newest.number)/two"),
         ])
@@ -85,7 +85,7 @@ struct ForeignSettingsTests {
                 finding()?.error?.hint?.hasSuffix(
                     "credmgr groups share default --cache-ttl 50 --take-over never") == true)
         }
-        // The next key goes with what they agree on, and so does whoever puts that back.
+        // The next key removes the forged settings, and a change of the settings does so if they come back.
         try scene.expel("three")
         #expect(finding() == nil)
         try outcast.put([.put(place, forged[0])])

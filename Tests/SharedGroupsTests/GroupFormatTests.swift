@@ -11,8 +11,8 @@ import Testing
 @testable import SharedGroups
 @testable import Simulation
 
-/// The forms of what stands in a cluster (docs/reference/file-formats.md). `Tests/Fixtures/formats/group-1.json` is a group as the first form
-/// had it, with the key of its one host.
+/// The forms of what stands in a cluster (docs/reference/file-formats.md). `Tests/Fixtures/formats/group-1.json` is
+/// a group as the first form had it, with the key of its one host.
 @Suite struct GroupFormatTests {
     private static let path = "/credmgr/work/"
     private let keys = AccountKeys(group: path, id: "0123456789abcdef")
@@ -182,7 +182,7 @@ import Testing
 
     // MARK: A host that takes over a group of the first form
 
-    /// Has the cluster of a scene say what one of the first form did.
+    /// Makes the cluster of a scene look like one of the first form.
     private func makeFirstForm(_ scene: SharedScene) throws {
         let cluster = scene.world.cluster,
             cryptography = ToyCryptography(random: SimulatedRandom(world: scene.world))
@@ -222,7 +222,7 @@ import Testing
         try makeFirstForm(scene)
         #expect(forms(scene) == [1] && scene.standing == before)
         let sharing = try #require(scene.run.hosts[1].process().ports.sharing as? ClusterGroupService)
-        // A reader changes nothing.
+        // A reader changes no record.
         _ = try sharing.sharedLink(World.group).account(scene.account)
         #expect(try format(scene) == 1 && forms(scene) == [1])
         #expect(try sharing.sealAnew(World.group).isEmpty)
@@ -230,7 +230,7 @@ import Testing
         #expect(
             sharing.takeNotes().map(\.description).filter { $0.contains("uses format 2 from now on") }.count == 1)
         #expect(sharing.takeNotes().isEmpty)
-        // A second time there is nothing to do.
+        // A second time there is no work to do.
         let revisions = scene.world.cluster.content.records.mapValues(\.revision)
         #expect(try sharing.sealAnew(World.group).isEmpty)
         #expect(scene.world.cluster.content.records.mapValues(\.revision) == revisions)
@@ -245,7 +245,7 @@ import Testing
         #expect(Program(context: context).run(["store", "rekey", "--key-file"]) == 0, "\(console.notices)")
         #expect(try format(scene) == 2 && forms(scene) == [2] && scene.standing == before)
         #expect(console.notices.contains("uses format 2 from now on"))
-        // A record that nobody can open is named.
+        // A record that no host can open is named.
         let place = scene.link.keys(scene.account).intent
         put([1] + [UInt8](repeating: 0, count: 60), at: place, scene.world.cluster)
         let again = Program(context: context).run(["store", "rekey", "--key-file"])
@@ -275,7 +275,7 @@ import Testing
     }
 }
 
-/// A host that remembers nothing.
+/// A host that remembers no state.
 private struct KeysInCluster: GroupKeys {
     let group: GroupMembership
     let host: GroupMembership.HostKey

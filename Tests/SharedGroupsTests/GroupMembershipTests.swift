@@ -38,7 +38,7 @@ private struct Host {
     }
 }
 
-/// A host that remembers nobody: its keys are those that the cluster has for it.
+/// A host without memory: its keys are those that the cluster has for it.
 private struct ClusterMemory: RememberedGroupState {
     let host: Host
 

@@ -6,8 +6,8 @@ import Testing
 @testable import SharedGroups
 @testable import Simulation
 
-/// The token sets that a host that leaves a group takes along, those that it puts back first, and the refusals that
-/// it gets, on the simulated ports.
+/// The token sets that a host takes along when it leaves a group, those that it restores first, and its refusals,
+/// on the simulated ports.
 struct LeavingHostTests {
     private func membership(_ host: SimulatedHost) -> any GroupMembershipService {
         host.process().ports.sharing.membership
@@ -160,7 +160,7 @@ struct LeavingHostTests {
         let kept = try one.process().keep(token, of: scene.world.type, registration)
         #expect(kept.isNew && kept.warnings.count == 1)
         held.release()
-        // Somebody is at it just now.
+        // Another process works on it just now.
         let lock = try process.services.machine.locks.lock(kept.account.id, in: World.group, seconds: 1)
         let before = (one.files, scene.world.cluster.content.revision)
         let refused = #expect(throws: CredentialError.self) {
@@ -250,7 +250,7 @@ struct LeavingHostTests {
 
     @Test func `nor if the leave had ended before the kept account was noted`() throws {
         let scene = try alone(), one = scene.run.hosts[0], leaver = one.process()
-        // It ends at whatever it does next, once the keyring has the account.
+        // Its next step ends it, once the keyring has the account.
         leaver.trace.act(before: "files.write") {
             leaver.trace.act(before: "files.write") { leaver.trace.end() }
         }

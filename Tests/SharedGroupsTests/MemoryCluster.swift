@@ -12,10 +12,10 @@ final class MemoryCluster: Cluster {
 
     private let content = Mutex(Content())
 
-    /// All that stands there, by key.
+    /// All records in it, by key.
     var records: [String: ClusterRecord] { content.withLock { $0.records } }
 
-    /// Puts a record there, whatever stands there.
+    /// Stores a record there, even over another one.
     func put(_ value: [UInt8], at key: String) {
         content.withLock { content in
             content.revision += 1

@@ -7,7 +7,7 @@ import Testing
 
 /// First sign-ins in a group of several hosts (decision 17).
 struct NewcomersTests {
-    /// A group in which nobody is signed in any more.
+    /// A group without any signed-in account.
     private static func scene() throws -> SharedScene {
         let scene = try SharedScene()
         scene.run.attempt(.signOut, on: scene.run.hosts[0])
@@ -81,7 +81,7 @@ struct NewcomersTests {
         #expect(next.services.takeUpSignIns(in: World.group) == !signsInElsewhere)
         let set = try #require(Self.sets(scene).first)
         #expect(Self.sets(scene).count == 1)
-        // Of two of one moment the one that comes last stands.
+        // Of two of one moment the one that comes last is kept.
         #expect(set.refreshToken == RefreshToken(signIn: 1, number: 1))
         #expect(try scene.run.token(two, force: true).refreshed)
         #expect(try next.ports.journal.accounts(in: World.group).isEmpty)

@@ -4,11 +4,11 @@ import Testing
 @testable import SharedGroups
 @testable import Simulation
 
-/// A host that was expelled, with what it had as one of the group.
+/// A host that was expelled, with its knowledge as one of the group.
 struct RevokedHostFixture {
     let scene = Result { try SharedScene() }
     let key: GroupMembership.HostKey
-    /// The group's first key, and what stood in the cluster while that was the newest.
+    /// The group's first key, and the cluster's content while that was the newest.
     let formerKey: [UInt8]
     let former: [String: [UInt8]]
 
@@ -61,7 +61,7 @@ struct RevokedHostFixture {
             + [.put(place, proven)]
     }
 
-    /// Another machine of whoever has it.
+    /// Another machine of the key's owner.
     func accomplice(provenBy key: [UInt8], _ epoch: Int64) throws -> GroupHost {
         var host = GroupHost(
             name: "evil", publicKey: try scene.get().link.parts.cryptography.makeAgreementKey().publicKey,
@@ -83,7 +83,7 @@ extension SharedScene {
         _ = try run.hosts[0].process().ports.sharing.membership.expel(name, from: World.group)
     }
 
-    /// Nobody refreshes anything by the newest key, and everybody is told how to make another.
+    /// No host refreshes by the newest key, and each error shows the command that makes another key.
     func checkRefused() {
         for place in 0..<3 {
             let error = refusal(place)
@@ -92,7 +92,7 @@ extension SharedScene {
         }
     }
 
-    /// Everybody but those who were expelled goes on, and nobody else has the key.
+    /// Every host except the expelled ones goes on, and no other host has the key.
     func checkMended(_ expected: [String] = ["one", "three", "two"]) throws {
         #expect(try holders == expected)
         for place in 0..<3 { #expect(try token(place)) }

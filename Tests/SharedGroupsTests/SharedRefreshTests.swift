@@ -66,7 +66,7 @@ struct SharedRefreshTests {
             }
         }
         #expect(!isSent.withLock { $0 })
-        // It cannot take its intent away, which is sealed anew; nobody waits for it for long.
+        // It cannot remove its intent, which has been sealed again; no host waits for it for long.
         scene.world.milliseconds += 31_000
         #expect(try scene.run.token(two.process(), force: true).refreshed)
     }
@@ -129,7 +129,7 @@ struct SharedRefreshTests {
         let refused = SharedRefresh.Answer.refused(words), place = scene.link.keys(scene.account).set
         #expect(throws: CredentialError.self) { try scene.refresh(over: scene.process) { _ in refused } }
         #expect(scene.world.cluster.tokenSet(place)?.grants[""]?.isDoubtful == true)
-        // Each host sees it so, and asks the provider only when it is told to.
+        // Each host sees the doubt, and asks the provider only on request.
         let sent = Mutex(0)
         func retry(triesDoubtful: Bool) throws {
             try scene.refresh(over: two.process(), at: 1, triesDoubtful: triesDoubtful) { set in
@@ -172,7 +172,7 @@ struct SharedRefreshTests {
         }
         #expect(sent.withLock { $0 } == ["r-0-2", "r-0-3"])
         #expect(scene.standing == "r-0-4")
-        // Nothing is kept aside that is used up.
+        // No token that is already used is kept aside.
         #expect(scene.world.cluster.content.records[scene.link.keys(scene.account).aside] == nil)
     }
 
@@ -239,7 +239,7 @@ struct SharedRefreshTests {
         request.handed = caller.ports.sharing.handOver(scene.account, of: World.group)
         #expect(try scene.run.token(scene.run.hosts[1].process(), force: true).refreshed)
         let other = scene.standing
-        // It is about to send what is used up; it is overtaken, and gives what the other host has had.
+        // It is about to send an already used token; it is overtaken, and gives the other host's token.
         let lock = try #require(try worker.ports.locks.tryLock(scene.account, in: World.group))
         let answer = try worker.services.refresh.refresh(request, holding: lock)
         #expect(answer.token.token.reveal() == "access-\(other ?? "")")
@@ -330,7 +330,7 @@ struct SharedRefreshTests {
             // Of twelve seconds the other host has had the last three.
             let seconds = Double(world.milliseconds - began) / 1_000
             #expect((7.0..<8.0).contains(seconds))
-            // Its worker has lost nothing itself, and counts what it is told of.
+            // Its worker has lost no time itself, and counts the time that it was given.
             #expect(process.trace.lockSeconds == 12 && process.lastWorker?.waitedElsewhere == 12_000)
             return SharedScene.issued("r-0-2", over: set)
         }
@@ -341,7 +341,7 @@ struct SharedRefreshTests {
         let scene = try SharedScene(), one = scene.run.hosts[0]
         let cluster = LosingCluster(scene.process)
         cluster.onRecorded = { cluster.isLast = true }
-        // The transaction is applied; nobody hears of it, and the journal stays.
+        // The transaction is applied; its response is lost, and the journal stays.
         try scene.refresh(over: cluster) { SharedScene.issued("r-0-2", over: $0) }
         #expect(scene.standing == "r-0-2" && one.hasJournal)
         // Another host goes on with it.

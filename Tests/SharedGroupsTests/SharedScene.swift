@@ -33,7 +33,7 @@ struct SharedScene {
         }
     }
 
-    /// The same, where the answer runs the check that comes before the sending.
+    /// The same, but the answer runs the check that comes before the sending.
     func refresh(
         over cluster: any Cluster, at host: Int = 0, takeOver: SharedRefresh.TakeOver = .never,
         waits: Bool = false, triesDoubtful: Bool = false,
@@ -58,7 +58,7 @@ struct SharedScene {
         return .issued(set)
     }
 
-    /// The refresh token that stands in the cluster.
+    /// The refresh token in the cluster.
     var standing: String? { world.cluster.tokenSet(link.keys(account).set)?.grants[""]?.refreshToken?.reveal() }
 
     /// The newest key of the group, as the cluster says.

@@ -131,7 +131,7 @@ private struct AnsweringNode: GRPCClient {
     // Another group, with the same nodes.
     let again = #expect(throws: CredentialError.self) { try cluster(["1", "2", "3"]).list("/b/") }
     #expect(elapsed() == 10_000 && again?.message.contains("3: no answer") == true)
-    // Nodes that nobody has asked yet may answer all the same.
+    // Nodes that were not asked yet may answer even so.
     for _ in 0..<2 { #expect(throws: CredentialError.self) { try cluster(["4", "5", "6"]).list("/c/") } }
     #expect(elapsed() == 13_000)
     try EtcdCluster([("7", AnsweringNode())], waiting: waiting).revoke(ClusterLease(number: 1))

@@ -2,8 +2,9 @@ import Foundation
 import Simulation
 import Testing
 
-/// The real code of tokens, sign-ins, sign-outs and shared groups on simulated ports, a thousand schedules of it, and an end at each
-/// call. `scripts/simulate` runs a million, and a seed that fails here as often as one likes.
+/// The real code of tokens, sign-ins, sign-outs and shared groups on simulated ports, a thousand schedules of it,
+/// and an end at each call. The script `scripts/simulate` runs a million, and repeats a seed that fails here as
+/// often as you like.
 struct SimulationTests {
     @Test(arguments: [
         (Scenario.shared, 350), (.takeOver, 200), (.cloned, 100), (.restored, 100), (.meddled, 100),
@@ -17,8 +18,8 @@ struct SimulationTests {
             refreshes += report.refreshes
             excused += report.excused > 0 ? 1 : 0
         }
-        // The faults are neither so rare that nothing is tried, nor so many that nothing has to hold.
-        // Of what happens where keys are replaced a refresh is the eighth part.
+        // The faults are neither so rare that runs have no fault, nor so many that no rule has to hold. When keys
+        // are replaced, a refresh is one eighth of the operations.
         #expect(refreshes > (scenario == .keys ? count / 2 : count))
         #expect(excused > 0 && excused < count / 2)
     }

@@ -6,7 +6,7 @@ import Testing
 @testable import SharedGroups
 @testable import Simulation
 
-/// The grants that a host may put back over those of a cluster.
+/// The grants that a host may restore over those of a cluster.
 struct TokenFamilyTests {
     private let random = SimulatedRandom(world: World(Schedule(seed: 1), faults: Faults.none))
 
@@ -69,7 +69,7 @@ struct TokenFamilyTests {
         let scene = try SharedScene(), one = scene.run.hosts[0]
         let cluster = LosingCluster(scene.process), clone = Mutex<SimulatedHost?>(nil)
         cluster.onRecorded = { clone.withLock { $0 = one.clone(withNotes: true) } }
-        // The original sends, and nobody knows how that ends.
+        // The original sends, and no host knows how that ends.
         #expect(throws: CredentialError.self) {
             try scene.refresh(over: cluster) { _ in .unknown(CredentialError(.temporary, "no answer")) }
         }

@@ -9,7 +9,7 @@ extension World {
     /// The name of its other machine.
     static let accomplice = "evil"
 
-    /// The forged key that it has put there.
+    /// The forged key that it has stored.
     struct Forgery {
         let content: [UInt8]
         let outcast: [UInt8]
@@ -25,8 +25,8 @@ extension World {
         let key: DataKey
     }
 
-    /// Puts back the record of a key that it has, changes that, or makes a key of its own; each time with a host that it proves by the
-    /// key it has.
+    /// Restores the record of a key that it has, changes that, or makes a key of its own; each time with a host
+    /// that it proves by the key it has.
     func meddle() {
         guard let host = hosts.last(where: \.isExpelled), let outcast = host.publicKey, let newest,
             let former = formerKeys(of: outcast).max(by: { $0.epoch.number < $1.epoch.number }),
@@ -130,7 +130,7 @@ extension World {
         }
     }
 
-    /// A data key as the simulation's seal has it, behind what is in clear in a wrap.
+    /// A data key as the simulation's seal has it, behind the clear part of a wrap.
     private static func dataKey(_ wrapped: [UInt8]) -> [UInt8]? {
         let content = Array(wrapped.dropFirst(1 + 32 + 32 + 12).dropLast(16))
         return (try? JSONValue.parse(content))?.object?["key"]?.string.flatMap(Base64URL.decode)
@@ -146,16 +146,15 @@ extension SimulatedHost {
 }
 
 extension SimulatedProcess {
-    /// Whether its host had a key at its begin, or it has made one, when somebody was expelled, or later, and that
-    /// is not the one that somebody has put there. The knowledge that another process of the host gains meanwhile
-    /// may come too late.
+    /// Whether its host had a key at its begin, or has made one, that names the expelled host and is not the forged
+    /// one. The knowledge that another process of the host gains meanwhile may come too late.
     func knows(_ forged: World.Forgery) -> Bool {
         (knewEpochs + madeEpochs).contains {
             $0.encoded != forged.content && $0.has(RevokedHost(name: "", publicKey: forged.outcast))
         }
     }
 
-    /// Whether it knows so of what stands under a number. A forged record that its host has taken without knowing
+    /// Whether it knows so of the record under a number. A forged record that its host has taken without knowing
     /// that counts as its own.
     func knows(_ forged: World.Forgery, as number: Int64) -> Bool {
         knows(forged) && (!forged.isNew || host.files["epoch-\(number)"] != forged.content)

@@ -4,8 +4,8 @@ import TestPorts
 
 @testable import SharedGroups
 
-/// The rules of `docs/how-to/many-hosts.md` and of the model that can be seen to be kept at each transaction, whoever makes it and
-/// whatever becomes of it later.
+/// The rules of `docs/how-to/many-hosts.md` and of the model that can be seen to be kept at each transaction,
+/// whoever makes it and whatever becomes of it later.
 struct Rules {
     let process: SimulatedProcess
     let transaction: ClusterTransaction
@@ -38,8 +38,8 @@ struct Rules {
         keys = AccountKeys(group: World.path, id: String(id))
     }
 
-    /// The settings that a host takes as agreed, or puts there as agreed, are none that an expelled host has put
-    /// there, as far as this host can know that. Once one could not, others have it from that one.
+    /// The settings that a host accepts or stores as agreed are never those of an expelled host, as far as this
+    /// host can know that. Once one could not, others have it from that one.
     static func agreed(_ content: [UInt8], by process: SimulatedProcess, isLate: Bool = false) -> [String] {
         let world = process.world
         guard (try? JSONValue.parse(content))?.object?["take_over"]?.integer != nil, !world.takesOver,
@@ -63,7 +63,7 @@ struct Rules {
     var broken: [String] {
         let standing = cluster.intent(keys.intent)
         let isOwn = standing.map(isOwn) ?? false
-        // Revisions come again when a cluster is put back in the middle of a transaction.
+        // Revisions repeat when a cluster is restored in the middle of a transaction.
         if world.wasRestored { return membership(isOwn) + sealing + expelled + forged + reading }
         return membership(isOwn) + sealing + reading + twins + intent(standing, isOwn) + tokens(standing, isOwn)
     }
@@ -77,7 +77,7 @@ struct Rules {
             .filter { Self.digest($0) == standing.token }
     }
 
-    /// The intent that it records; `nil` also where one that stands is only sealed anew.
+    /// The intent that it records; `nil` also if an existing one is only sealed again.
     var newIntent: Intent? {
         guard let value = puts[keys.intent],
             let intent = try? Intent(decoding: SimulatedCluster.plaintext(value)),
@@ -86,8 +86,8 @@ struct Rules {
         return intent
     }
 
-    /// Whether an intent may be taken over that nobody is at: the group says so, or a person, or its host belongs to the group
-    /// no more.
+    /// Whether an intent without a running refresh may be taken over: the group or a user allows it, or its host
+    /// belongs to the group no more.
     private func mayTakeOver(_ standing: Intent) -> Bool {
         world.takesOver || process.takesOver || !world.isMember(standing)
     }
@@ -97,22 +97,22 @@ struct Rules {
         world.recorded[intent.nonce]?.host === host || host.note(of: keys.id)?.nonce == intent.nonce
     }
 
-    /// An expelled host writes nothing, but may take away what it has recorded itself.
+    /// An expelled host writes no record, but may remove one that it has recorded itself.
     private func membership(_ isOwn: Bool) -> [String] {
         guard !world.hasAdmitted(host) else { return [] }
         if isOwn, puts.isEmpty, removed.isSubset(of: [keys.intent, keys.live]) { return [] }
         return ["\(host.name), which was expelled, changes \((removed + Array(puts.keys)).sorted())"]
     }
 
-    /// Nothing is written for those to read whom the host knows to be expelled.
+    /// No host writes a token set for hosts that it knows to be expelled.
     private var expelled: [String] {
-        // It may read itself what it writes: of its own end the others have to remind the cluster.
+        // It may read its own records: the others have to remind the cluster of its own end.
         let others = process.knownExpelled.subtracting([host.publicKey].compactMap { $0 })
         guard puts[keys.set] != nil, !others.isDisjoint(with: world.admittedKeys) else { return [] }
         return ["\(host.name) writes \(keys.set) for a host that it knows to be expelled"]
     }
 
-    /// Nor is anything sealed by a key that somebody has put there of whom the host knew that they were expelled.
+    /// Nor does a host seal with a key from a host that it knew to be expelled.
     private var forged: [String] {
         guard let value = puts[keys.set] else { return [] }
         let number = value.dropFirst().prefix(8).reduce(Int64(0)) { $0 << 8 | Int64($1) }
@@ -140,7 +140,7 @@ struct Rules {
             guard transaction.changes.contains(where: { $0.puts(World.path + "epoch") }),
                 let record = world.cluster.content.records[World.path + "hosts/\(parts[1])"],
                 let host = try? GroupHost(record), process.knownExpelled.contains(host.publicKey),
-                // Nobody expels itself, whatever it has read: of its own end the others have to remind the cluster.
+                // No host expels itself, even after a read: the others have to remind the cluster of its own end.
                 host.publicKey != process.host.publicKey
             else { continue }
             broken.append("\(process.host.name) gives a key to \(host.name), which it knows to be expelled")
@@ -159,8 +159,8 @@ struct Rules {
         return broken
     }
 
-    /// Of the hosts that are listed those are named as expelled by a new key whose records are taken away, and nobody else, and they
-    /// get none: but for whoever makes it, of whose own end the others have to remind the cluster.
+    /// A new key names as expelled exactly the listed hosts with records that its transaction removes, and gives
+    /// them no key. The exception is its maker: the others have to remind the cluster of its end.
     private static func outcasts(
         of made: KeyEpoch, in transaction: ClusterTransaction, by process: SimulatedProcess
     ) -> [String] {
@@ -199,12 +199,12 @@ struct Rules {
         }.keys.sorted().map { "\(host.name) seals \($0) under an older key" }
     }
 
-    /// Nobody replaces or removes a token set that they have not read.
+    /// No host replaces or removes a token set that it has not read.
     private var reading: [String] {
         guard puts[keys.set] != nil || removed.contains(keys.set),
             let standing = cluster.content.records[keys.set]
         else { return [] }
-        // Revisions come again where a cluster was put back; no seal does.
+        // Revisions repeat if a cluster was restored; no seal repeats.
         let isRead =
             world.wasRestored ? isLate || isAsRead(standing) : process.read[keys.set]?.revision == standing.revision
         guard !isRead else { return [] }
@@ -255,7 +255,7 @@ struct Rules {
         return broken
     }
 
-    /// Whether a late answer takes the place of the token that it replaced: nobody sends that one then.
+    /// Whether a late answer replaces the token that it was given for: no host sends that one then.
     private var adopts: Bool {
         guard let old = cluster.tokenSet(keys.set)?.refreshToken,
             let new = puts[keys.set].flatMap(SimulatedCluster.tokenSet)?.refreshToken
@@ -273,7 +273,7 @@ struct Rules {
         if after.isLost, !before.isLost, aside != process.read[keys.aside]?.value {
             broken.append("\(host.name) marks \(new) as lost, and has not read what stands aside")
         }
-        // It would be tried again when it is used up.
+        // It would be tried again when it is already used.
         let left = removed.contains(keys.aside) ? nil : puts[keys.aside] ?? aside
         if new != old,
             let left = left.flatMap({ try? SupersededIntents(decoding: SimulatedCluster.plaintext($0)) }),

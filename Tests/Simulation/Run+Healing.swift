@@ -28,9 +28,10 @@ extension Run {
             gone = crashed[world.schedule.random.below(crashed.count)]
             members.removeAll { $0 === gone }
         }
-        // A cluster that was put back to before somebody was expelled may take nothing before that is done again.
+        // A cluster that was restored to a time before an expel may accept no change before that is done again.
         if world.wasRestored {
-            // Of some whom a cluster does not name that somebody has put back a host learns when it looks, and says so.
+            // If the cluster does not name some hosts that another one has restored, a host learns of them when it
+            // looks, and reports them.
             for _ in 0..<(scenario == .meddled ? 2 : 1) {
                 if scenario == .meddled {
                     for host in members {
@@ -53,12 +54,12 @@ extension Run {
         var errors = refused(members)
         if !errors.isEmpty { errors = refused(members) }
         if settle(members, errors) { errors = refused(members) }
-        // Of an account that nobody means here nobody has put it there yet.
+        // No host has saved the answer for an account yet that no host means here.
         if !isTakenUpFirst { takeUpAnswers(members) }
         // An answer that was put aside is tried when another is refused.
         if !errors.isEmpty { errors = refused(members) }
         checkAccount(members, errors, isKept: gone.map { $0.hasJournal } ?? false)
-        // A cluster that was put back may have brought it back, too.
+        // A restored cluster may have brought it back, too.
         for host in hosts where host.isExpelled && !world.hasAdmitted(host) { checkExpelled(host) }
         for host in hosts where host.machine.hasLocks { world.problems.append("\(host.name) keeps a lock") }
         if !isShared { checkSecrets(hosts[0]) }
@@ -68,8 +69,8 @@ extension Run {
         if world.problems.isEmpty, !world.wasRestored, world.draw(2) { end(members) }
     }
 
-    /// Has every host look at a cluster that was put back: what one of them knows better stands there then. A list is told by
-    /// revisions, which come again: it overlooks what has got the very revision that the copy has.
+    /// Has every host look at a restored cluster: the better knowledge of one of them is in the cluster then. A
+    /// list goes by revisions, which repeat: it overlooks a record that has the very revision of the copy.
     private func look(_ members: [SimulatedHost]) {
         var overlooked: [ObjectIdentifier: Set<String>] = [:]
         for host in members {
@@ -89,7 +90,8 @@ extension Run {
         for host in members { host.process().services.takeUpAnswers(in: World.group) }
     }
 
-    /// Somebody ends all sign-ins at the provider: everybody is told to sign in again, and nothing that was kept is sent once more.
+    /// The user ends all sign-ins at the provider: every host asks for a new sign-in, and no kept token is sent
+    /// once more.
     private func end(_ members: [SimulatedHost]) {
         world.tell("somebody ends all sign-ins")
         for signIn in world.provider.current.indices { world.provider.revoke(signIn) }
@@ -100,13 +102,13 @@ extension Run {
         }
     }
 
-    /// Looks at the intents that stand; a person who knows says that nobody is at it.
+    /// Looks at the recorded intents; a user who knows states that no host uses them.
     ///
     /// - Returns: whether there was one.
     private func settle(_ members: [SimulatedHost], _ errors: [Refusal]) -> Bool {
         let intents = world.cluster.intents
         guard !intents.isEmpty else { return false }
-        // Those stay of which nobody can know how they ended: not even who has recorded them, when it comes back.
+        // Intents with an unknown end stay: not even the host that has recorded them knows it, when it comes back.
         for intent in intents where !world.wasRestored && !world.unknownEnds.contains(intent.nonce) {
             guard let host = world.recorded[intent.nonce]?.host, members.contains(where: { $0 === host }) else {
                 continue
@@ -119,7 +121,7 @@ extension Run {
                     "the intent of \(intent.host) is waited for, which belongs to the group no more")
             }
         }
-        // After a cluster was put back there may be two accounts, and each host may mean another.
+        // After a cluster was restored there may be two accounts, and each host may mean another.
         let waiting = members.filter { member in errors.contains { $0.host == member.name } }
         for host in waiting.isEmpty ? [members[0]] : waiting {
             do throws(CredentialError) { try token(host.process(), force: false, takesOver: true) } catch {
@@ -132,7 +134,8 @@ extension Run {
     private func checkExpelled(_ host: SimulatedHost) {
         // One that ended while it joined knows of no group.
         guard host.files[ClusterConfiguration.fileName] != nil else { return }
-        // Nobody is sent to sign in for what it could not keep, whoever has its name now.
+        // An expelled host sends no user to a sign-in that it could not keep, even if another host has its name
+        // now.
         do throws(CredentialError) {
             try host.process().ports.sharing.check(World.group)
             world.problems.append("\(host.name), which was expelled, may send a person to sign in")
@@ -174,7 +177,7 @@ extension Run {
 
     /// The hosts that are refused a new token.
     private func refused(_ hosts: [SimulatedHost]) -> [Refusal] {
-        // Nobody has looked at the cluster just now.
+        // No host has looked at the cluster just now.
         world.milliseconds += 2 * 1_000 * ClusterConfiguration.standardCacheSeconds
         var errors: [Refusal] = []
         for host in hosts {
@@ -217,7 +220,8 @@ extension Run {
         if found.count > 1, scenario != .keys || !hosts[0].hasCrashed {
             world.problems.append("one person has \(found.count) accounts: \(errors)")
         }
-        // An account whose sign-out was acknowledged, and to which nobody has signed in after that began, does not come back.
+        // An account does not come back after an acknowledged sign-out, unless a sign-in ended after that sign-out
+        // began.
         for set in found {
             let last = signOuts.filter { $0.isDone && $0.account == set.account.id }.map(\.began).max()
             guard let last else { continue }
@@ -238,16 +242,16 @@ extension Run {
         }
         if isOnly, let standing = signIns[token.signIn], let end = standing.ended,
             let newer = signIns.first(where: { number, span in
-                // One that another may have replaced says nothing of what has come in the place of that one, also where that one
-                // was in the cluster before its host could say so.
+                // A sign-in that another may have replaced proves no rule about its successor, even if the other
+                // was in the cluster before its host could report it.
                 let isReplaced =
                     world.isReplaced(number, before: token.signIn)
                     || signIns.contains { other, later in
                         (later.isDone || world.haveStood.contains(other))
                             && later.ended ?? .max > span.ended ?? .max
                     }
-                // One that has ended gives way to an answer that was put aside. Of one that its host had to keep for later only
-                // the hosts' clocks tell whether it was before another.
+                // One that has ended gives way to an answer that was put aside. Of one that its host had to keep
+                // for later only the hosts' clocks tell whether it was before another.
                 return !isReplaced && span.isDone && span.began > end
                     && (standing.isDone || span.time > standing.time)
                     && !world.provider.hasEnded(number) && !world.excused.contains(number)
@@ -263,21 +267,21 @@ extension Run {
             }
             return
         }
-        // The provider has gone on, and what it gave is nowhere. Of a sign-in in whose place another one has stood no answer is
-        // kept, though that has ended since.
+        // The provider has gone on, and its response is lost. Of a sign-in in whose place another one has stood no
+        // answer is kept, though that has ended since.
         if !world.provider.hasEnded(token.signIn), !world.excused.contains(token.signIn), !isKept,
             !world.wasReplaced(token.signIn)
         {
             world.problems.append("\(token) is kept, which the provider does not take: \(errors)")
         }
-        // Everybody is told to sign in again; nobody waits for what does not come.
+        // Every host asks for a new sign-in; no host waits for a response that does not come.
         if isOnly, !set.isLost || errors.contains(where: { $0.error.code != .signInRequired }) {
             world.problems.append("\(token) is gone, and not everybody is told so: \(errors)")
         }
     }
 
-    /// A cluster may have lost the records that it has forgotten; but every host gets a token, or is told to sign
-    /// in again.
+    /// A cluster may have lost the records that it has forgotten; but every host gets a token, or asks for a new
+    /// sign-in.
     private func checkRestored(_ members: [SimulatedHost], _ errors: [Refusal]) {
         checkCopies(members, errors)
         for refusal in errors where refusal.error.code != .signInRequired && refusal.error.code != .noSuchAccount {
@@ -285,7 +289,7 @@ extension Run {
         }
     }
 
-    /// The newest grant that a host knows stands there again.
+    /// The newest grant that a host knows is in the cluster again.
     private func checkCopies(
         _ members: [SimulatedHost], _ errors: [Refusal], but overlooked: [ObjectIdentifier: Set<String>] = [:]
     ) {

@@ -12,19 +12,20 @@ package enum Scenario: String, Sendable, CaseIterable {
     case takeOver = "take-over"
     /// The same, and a machine is cloned in the middle of it, with its key.
     case cloned
-    /// The same, and the cluster is put back to an earlier state.
+    /// The same, and the cluster is restored to an earlier state.
     case restored
-    /// The same, and a host that was expelled writes into the cluster what it likes.
+    /// The same, and an expelled host writes any records into the cluster.
     case meddled
-    /// The same, and what the cluster is asked to change is often not answered, and done later; half of the time an intent without a
-    /// lease is taken over.
+    /// The same, and the cluster often gives no response to a change and applies it later; half of the time an
+    /// intent without a lease is taken over.
     case unanswered
-    /// One machine alone, with three processes; in each fifth seed somebody removes the files of locks.
+    /// One machine alone, with three processes; in each fifth seed another program removes the files of locks.
     case alone
-    /// The same machine alone, whose encrypted file gets another key time and again; the account is repaired, and moved between the
-    /// stores, and its keyring goes and comes, so that sign-ins wait in the journal.
+    /// The same machine alone, whose encrypted file gets another key time and again; the account is repaired, and
+    /// moved between the stores, and its keyring goes and comes, so that sign-ins wait in the journal.
     case keys
-    /// One process, alone or of a shared group, that ends at one call of one operation: each seed is another of these.
+    /// One process, alone or of a shared group, that ends at one call of one operation: each seed is another of
+    /// these.
     case eachCall = "each-call"
 }
 
@@ -38,12 +39,13 @@ enum Operation: CaseIterable {
     ]
     static let alone: [Self] = [.refresh, .get, .signIn, .signOut, .label, .move, .catchUp]
     static let keys: [Self] = [.rekey, .rekey, .doctor, .doctor, .move, .signIn, .signOut, .refresh]
-    /// The operations that are tried at each call; a user's statement that no host is at it is not among them.
+    /// The operations that are tried at each call; they do not include a user's statement that no host works on the
+    /// account.
     static let each: [Self] = [.refresh, .signIn, .signOut, .label, .expelSpare, .catchUp]
 }
 
-/// One run: what processes of some hosts do with one person's account under the faults of a seed; then all heals, and what
-/// must hold is looked at.
+/// One run: processes of some hosts use one user's account under the faults of a seed; then all heals, and the
+/// rules are checked.
 package final class Run: @unchecked Sendable {
     /// The result of the run.
     package struct Report: Sendable {
@@ -51,12 +53,13 @@ package final class Run: @unchecked Sendable {
         package var problems: [String]
         /// How many refreshes the provider did.
         package var refreshes: Int
-        /// How many refresh tokens were sent again: somebody has said so, or the provider that it did nothing.
+        /// How many refresh tokens were sent again: on the word of the user, or of the provider that it did no
+        /// refresh.
         package var again: Int
         /// How many sign-ins may have ended as an answer was lost on its way to the journal.
         package var excused: Int
-        /// How often a process went on, and the number that would have been drawn next: two runs of one seed have both in
-        /// common.
+        /// How often a process went on, and the number that would have been drawn next: two runs of one seed have
+        /// both in common.
         package var calls: Int
         package var drawn: UInt64
     }
@@ -68,7 +71,7 @@ package final class Run: @unchecked Sendable {
         var isDone = false
         /// When it was, by the clock of its host.
         var time: Int64 = 0
-        /// Of which account, where that is known.
+        /// The account, if it is known.
         var account: String?
     }
 
@@ -76,7 +79,7 @@ package final class Run: @unchecked Sendable {
     let scenario: Scenario
     let seed: UInt64
     let isShared: Bool
-    /// Whether what a machine has written down of its refreshes is cloned with it.
+    /// Whether a machine's notes of its refreshes are cloned with it.
     let clonesNotes: Bool
     /// The operation that this run does more often than all others.
     let theme: Operation?
@@ -90,9 +93,9 @@ package final class Run: @unchecked Sendable {
 
     var hosts: [SimulatedHost] { world.hosts }
 
-    /// Makes a run; nothing has happened yet.
+    /// Makes a run that has not begun.
     ///
-    /// - Parameter faults: what goes wrong; drawn from the seed where nothing is given.
+    /// - Parameter faults: the faults; drawn from the seed by default.
     package init(_ scenario: Scenario, seed: UInt64, faults known: Faults? = nil) {
         var faults = scenario == .eachCall ? .none : known ?? Faults()
         if scenario == .restored { (faults.restore, faults.restoreAfterNews) = (150, 4) }
@@ -125,8 +128,8 @@ package final class Run: @unchecked Sendable {
             // A later request has no effect, so that a late answer finds the state that it expects, and its lease.
             (world.faults.busy, world.faults.unreachable, world.faults.leaseEnd) = (3, 6, 300)
         }
-        // A sign-in that gives up waiting is kept beside the account, for whoever has the lock to take up: also while the one before
-        // is refused.
+        // A sign-in that gives up waiting is kept beside the account, and the next holder of the lock saves it:
+        // also while the one before is refused.
         if scenario == .alone || scenario == .keys, seed % 4 == 3 {
             world.patience = 2
             if known == nil, scenario == .alone { world.faults.revoke = 100 }
@@ -142,7 +145,7 @@ package final class Run: @unchecked Sendable {
         }
     }
 
-    /// Has what happens told, line by line.
+    /// Reports each event, line by line.
     package func follow(_ teller: @escaping (String) -> Void) { world.teller = teller }
 
     /// Runs it.
@@ -156,7 +159,7 @@ package final class Run: @unchecked Sendable {
                 }
             }
         }
-        // First sign-ins are what the journal keeps whole.
+        // The journal keeps first sign-ins whole.
         if scenario == .keys, seed % 3 == 0 { attempt(.signOut, on: hosts[0]) }
         world.meanwhile = { [unowned self] host in
             guard let other = hosts.first(where: { $0.name != host.name && world.hasAdmitted($0) }) else { return }
@@ -200,7 +203,8 @@ package final class Run: @unchecked Sendable {
         if scenario == .keys {
             return attempt(Operation.keys[world.schedule.random.below(Operation.keys.count)], on: host)
         }
-        // Without its lock nothing else holds a process back than the mark of who refreshes, which others do not look at.
+        // Without its lock only the mark of the refreshing process holds a process back, and others do not look at
+        // that.
         if world.faults.cleaner > 0 { return attempt(world.draw(3) ? .get : .refresh, on: host) }
         let operation: Operation =
             switch world.schedule.random.below(20) {
@@ -271,7 +275,7 @@ package final class Run: @unchecked Sendable {
     private func account(_ process: SimulatedProcess) throws(CredentialError) -> Account? {
         let index = try process.ports.records.index(of: World.group, .none)
         guard let entry = index.entries(of: registration, subject: "ada").first else {
-            // As a command does: what is wrong with a record that cannot be read says more than that there is none.
+            // As a command does: the error of an unreadable record says more than that there is no record.
             for id in index.unreadable { _ = try process.ports.records.read(id, in: World.group) }
             return nil
         }
@@ -302,7 +306,7 @@ package final class Run: @unchecked Sendable {
         let refresh = world.provider.begin()
         moment += 1
         signIns[refresh.signIn] = Span(began: moment, time: process.now.epochSeconds)
-        // From here on, whatever becomes of this process, there may be an account.
+        // From here on there may be an account, even if this process ends.
         defer {
             moment += 1
             signIns[refresh.signIn]?.ended = moment
@@ -340,7 +344,7 @@ package final class Run: @unchecked Sendable {
             account, to: account.store == .file ? .secretService : .file, in: World.group)
     }
 
-    /// Looks for troubles, and repairs what it has found; a person may think about it in between for long.
+    /// Looks for problems, and repairs its findings; the user may think about it in between for long.
     private func doctor(_ process: SimulatedProcess) throws(CredentialError) {
         let services = process.services, group = World.group
         let accounts = try process.ports.records.registry(of: group).accounts

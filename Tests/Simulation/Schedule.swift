@@ -20,11 +20,12 @@ package struct SeededRandom {
     /// A number from 0 to `bound` - 1.
     package mutating func below(_ bound: Int) -> Int { Int(next() % UInt64(bound)) }
 
-    /// Whether what happens once in so many times happens now; 0 is never.
+    /// Whether an event that happens once in so many times happens now; 0 is never.
     package mutating func once(in many: Int) -> Bool { many > 0 && below(many) == 0 }
 }
 
-/// Threads of which one runs at a time; who goes on after each step is drawn from a seed, so a seed gives the same run again.
+/// Threads of which one runs at a time; who goes on after each step is drawn from a seed, so a seed gives the same
+/// run again.
 final class Schedule: @unchecked Sendable {
     // All is touched by the one thread that runs.
     var random: SeededRandom
@@ -40,11 +41,11 @@ final class Schedule: @unchecked Sendable {
         var from = 0
     }
 
-    /// How many steps one goes on before another may, on average: some mistakes show only where all take turns, some only where
-    /// one does much while another stands still.
+    /// How many steps one goes on before another may, on average. Some mistakes show only if all take turns, some
+    /// only if one does much while another is stopped.
     private let stay: Int
-    /// The only steps at which another goes on, where there are few of them: a mistake that needs one or two certain changes is
-    /// found sooner by nothing but these (probabilistic concurrency testing). Empty where any step may be one.
+    /// The only steps at which another goes on, if there are few of them. A mistake that needs one or two certain
+    /// changes is found sooner by these alone (probabilistic concurrency testing). Empty if any step may be one.
     private let changes: Set<Int>
 
     init(seed: UInt64) {
@@ -92,7 +93,7 @@ final class Schedule: @unchecked Sendable {
         wait(for: ready[place], until: 0)
     }
 
-    /// Has who runs stand still while the others go on for so many steps, as far as they have so many.
+    /// Stops the running one while the others go on for so many steps, as far as they have so many.
     func stop(_ many: Int) {
         guard isRunning, !waiting.isEmpty else { return }
         wait(for: nextPlace, until: steps + many)
@@ -105,7 +106,7 @@ final class Schedule: @unchecked Sendable {
         mine.turn.wait()
     }
 
-    /// The places of those who do not stand still.
+    /// The places of those that are not stopped.
     private var ready: [Int] { waiting.indices.filter { waiting[$0].from <= steps } }
 
     private var nextPlace: Int {
@@ -144,7 +145,7 @@ private final class Hand: @unchecked Sendable {
             while true {
                 start.wait()
                 let (work, done) = (work, done)
-                // It is free again for whoever comes after the work's last signal.
+                // It is free again for the next work after the last signal.
                 work?.body()
                 done?()
             }

@@ -27,7 +27,7 @@ final class SimulatedHost: @unchecked Sendable {
     var underWay: [ObjectIdentifier: RefreshToken] = [:]
     /// Which process has a refresh token of an account on its way, on a machine alone.
     var marks: [String: SimulatedProcess] = [:]
-    /// The refresh tokens that it knows to be used up: a refresh of its own has given the next.
+    /// The refresh tokens that it knows to be already used: a refresh of its own has given the next.
     var usedUp: Set<RefreshToken> = []
     /// The refresh token of each account whose answer it has in its journal.
     var journaled: [String: RefreshToken] = [:]
@@ -37,7 +37,7 @@ final class SimulatedHost: @unchecked Sendable {
     var copiedRevisions: [String: Int64] = [:]
     /// The keys of hosts that it knows to be expelled: a process has written something since it had read that.
     var knowsExpelled: Set<[UInt8]> = []
-    /// Of whom it has written down that they are expelled: a process has asked the cluster for more since it had read that.
+    /// The hosts that it has noted as expelled: a process has asked the cluster for more since it had read that.
     var hasNotedExpelled: Set<[UInt8]> = []
 
     init(_ name: String, _ world: World, isShared: Bool = true, machine: MemoryMachine? = nil) {
@@ -105,7 +105,7 @@ final class SimulatedHost: @unchecked Sendable {
 
     /// The same machine once more, as it is just now.
     ///
-    /// - Parameter withNotes: whether what it has written down of its refreshes comes along.
+    /// - Parameter withNotes: whether its notes of its refreshes come along.
     func clone(withNotes: Bool) -> SimulatedHost {
         let clone = SimulatedHost(name, world, isShared: isShared, machine: machine.clone())
         clone.files = files.filter { withNotes || !($0.key.hasPrefix("intent-") || $0.key.hasPrefix("answer-")) }

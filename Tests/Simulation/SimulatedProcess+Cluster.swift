@@ -14,7 +14,7 @@ extension SimulatedProcess: Cluster {
             let fails = isCutOff()
             if fails, world.draw(2) { throw Self.silence }
             let told = (readExpelled, news), value = try body()
-            // It was done all the same, and who has asked knows nothing of it.
+            // It was done even so, and the caller does not know it.
             if fails {
                 (readExpelled, news) = told
                 throw Self.silence
@@ -23,7 +23,8 @@ extension SimulatedProcess: Cluster {
         }
     }
 
-    /// Whether the cluster does not answer this call: what was not answered once is often not answered at the next calls, either.
+    /// Whether the cluster does not answer this call: after one call without an answer the next calls often have no
+    /// answer, either.
     private func isCutOff() -> Bool {
         if silentCalls > 0 {
             silentCalls -= 1
@@ -52,7 +53,7 @@ extension SimulatedProcess: Cluster {
             let named = Set((try KeyEpoch(record)).expelled.map(\.publicKey))
             readExpelled.formUnion(named)
             knownExpelled = host.knowsExpelled.union(knewExpelled).union(notedExpelled)
-            // A host that does not belong to the group by that record has nothing to do with it.
+            // A host that does not belong to the group by that record ignores it.
             if world.hasAdmitted(host) { news = named }
         }
         for (key, record) in zip(keys, found) where key.hasPrefix(World.path + "a/") {
@@ -95,7 +96,7 @@ extension SimulatedProcess: Cluster {
             if world.draw(2) { stop() } else { world.meanwhile?(host) }
         }
         return try trace.call("cluster.commit") { () throws(CredentialError) in
-            // It is done and not answered, and what others do comes before it is tried again.
+            // It is done without an answer, and others act before it is tried again.
             if aside == .alone, mayHappen(world.faults.cluster) {
                 _ = try apply(transaction)
                 stop()
@@ -116,7 +117,8 @@ extension SimulatedProcess: Cluster {
         }
     }
 
-    /// Whether something goes wrong at a moment that comes seldom and matters much, in a run in which it goes wrong at all.
+    /// Whether something goes wrong at a moment that comes seldom and matters much, in a run in which it goes wrong
+    /// at all.
     private func mayHappen(_ fault: Int) -> Bool { world.schedule.isRunning && fault > 0 && world.draw(3) }
 
     /// The host knows the hosts that it has named as expelled to be so, once it has heard that this is done.
@@ -128,7 +130,7 @@ extension SimulatedProcess: Cluster {
         }
     }
 
-    /// - Parameter isLate: whether who has asked for it has gone on, and knows nothing of it.
+    /// - Parameter isLate: whether its caller has gone on, and does not know its result.
     private func apply(
         _ transaction: ClusterTransaction, isLate: Bool = false
     ) throws(CredentialError) -> Int64? {
@@ -229,7 +231,8 @@ extension SimulatedProcess: GroupFiles {
         }
     }
 
-    /// That it sends is noted only when it has read, after it had recorded the intent, that this stands and is alive.
+    /// A process notes that it sends only when it has read, after it had recorded the intent, that this is current
+    /// and alive.
     private func isNoted(_ note: IntentLogEntry) {
         noted = note.maySend ? note.nonce : nil
         guard note.maySend else { return }
@@ -257,8 +260,8 @@ extension SimulatedProcess: GroupFiles {
 }
 
 extension ClusterTransaction {
-    /// The actions of a transaction on late answers: put one aside, or change the answers that stand aside with the
-    /// account; `nil` for none, also if an intent is recorded with it.
+    /// The actions of a transaction on late answers: keep one aside, or change the answers kept aside with the
+    /// account; `nil` without such an action, also if an intent is recorded with it.
     fileprivate enum Aside { case alone, beside }
 
     fileprivate var aside: Aside? {

@@ -15,7 +15,7 @@ final class SimulatedProcess: @unchecked Sendable {
     /// Whether that note came when the lease was half over.
     var isTooLate = false
     var leaseBegan: Int64 = 0
-    /// Token sets, and what stands aside, as it has read them last.
+    /// Token sets, and the answers kept aside, as it has read them last.
     var read: [String: ClusterRecord] = [:]
     /// The intent that it has read last, and whether its host was alive.
     var lastIntent: (nonce: IntentNonce?, isAlive: Bool) = (nil, false)
@@ -26,8 +26,8 @@ final class SimulatedProcess: @unchecked Sendable {
     /// The expelled hosts that its host knew of when it looked last: it cannot know the facts that another process
     /// of the host learns while it is about to write.
     var knownExpelled: Set<[UInt8]> = []
-    /// The keys that the cluster has named to it when it has asked last while its host belonged to the group, and
-    /// in all reads before: it has asked for more since, and so has written down the names that it was told.
+    /// The expelled keys that the cluster named at its last request while its host belonged to the group, and at
+    /// all earlier ones. It has asked for more since, and so has noted these names.
     var news: Set<[UInt8]> = []
     var notedExpelled: Set<[UInt8]> = []
     /// The keys of that kind that its host had written down at its begin: the facts that another process learns
@@ -37,7 +37,8 @@ final class SimulatedProcess: @unchecked Sendable {
     var lastPut: (key: String, value: [UInt8])?
     /// To how many more calls the cluster does not answer.
     var silentCalls = 0
-    /// For how long its cluster is said to have been silent, and for how long it was told that something else was waited for.
+    /// For how long its cluster is said to have been silent, and for how long it was told that something else was
+    /// waited for.
     var millisecondsSpent: Int64 = 0
     var waitedElsewhere: Int64 = 0
     /// The last one that has worked for this one.
@@ -47,7 +48,7 @@ final class SimulatedProcess: @unchecked Sendable {
     /// Whether it refreshes for another process, and whether it has ended.
     private var isWorker = false
     private(set) var hasEnded = false
-    /// Whether a person says that nobody else is at it.
+    /// Whether a user states that no other host works on it.
     var takesOver = false
     private(set) lazy var ports = makePorts()
     private(set) lazy var services = AccountServices(
@@ -89,7 +90,7 @@ final class SimulatedProcess: @unchecked Sendable {
         if focus.stops { stop() } else { crash() }
     }
 
-    /// Stands still, as a machine that sleeps: its leases end meanwhile.
+    /// Stops, as a machine that sleeps: its leases end meanwhile.
     func stop() {
         guard !trace.isEnded else { return }
         world.tell("\(name) stands still")
@@ -109,7 +110,7 @@ final class SimulatedProcess: @unchecked Sendable {
         host.machine.freeLocks(of: trace)
     }
 
-    /// At no moment anything is sealed with a key that was forgotten: neither a record nor what waits in the journal.
+    /// Neither a record nor a journal entry is ever sealed with a key that was forgotten.
     private func checkKeys(after call: String) {
         guard ["file.forget", "records.write", "journal.write"].contains(call) else { return }
         let machine = host.machine
@@ -182,7 +183,7 @@ final class SimulatedProcess: @unchecked Sendable {
         return ports
     }
 
-    /// The records of this machine, of which is noted what they have had.
+    /// The records of this machine; it notes their contents.
     private func noting(_ records: any AccountRecordStore) -> WatchedRecords {
         WatchedRecords(
             base: records, begins: {},
@@ -214,8 +215,8 @@ final class SimulatedProcess: @unchecked Sendable {
         return ports
     }
 
-    /// The worker that refreshes for this process: another one of its host, which may end where this one does not, and
-    /// knows of what this one has read only what it is handed.
+    /// The worker that refreshes for this process: another one of its host. It may end when this one does not, and
+    /// knows only the reads that this one hands it.
     private func worker(for request: TokenService.Request) -> MemoryWorker.Process {
         let worker = host.process()
         worker.isWorker = true
@@ -291,7 +292,7 @@ final class SimulatedProcess: @unchecked Sendable {
         if let noted { world.unknownEnds.insert(noted) }
     }
 
-    /// A process that is told that no record was written finds none written.
+    /// A process that learns that no record was written finds no such record.
     private func told(_ record: AccountRecord, _ outcome: WriteResult?) {
         guard !trace.isEnded, let lastPut, world.cluster.content.records[lastPut.key]?.value == lastPut.value else {
             return

@@ -1,17 +1,17 @@
 import CredentialCore
 import StrictJSON
 
-/// A provider that rotates refresh tokens and ends a sign-in when one comes that is used up (RFC 9700 §4.14.2), and what it
-/// has seen. Refresh tokens are called `r-SIGNIN-NUMBER`.
+/// A provider that rotates refresh tokens and ends a sign-in on refresh token reuse (RFC 9700 §4.14.2), and its
+/// observations. Refresh tokens are called `r-SIGNIN-NUMBER`.
 final class SimulatedProvider: @unchecked Sendable {
-    /// The number of the refresh token that each sign-in has now; `nil` where it has ended.
+    /// The number of the refresh token that each sign-in has now; `nil` if it has ended.
     private(set) var current: [Int?]
     /// How often each has been sent.
     private(set) var sent: [RefreshToken: Int] = [:]
     private(set) var refreshes = 0
     /// Which refresh token each one has replaced.
     private(set) var replaced: [RefreshToken: RefreshToken] = [:]
-    /// The reaction of the provider to a token that is used up.
+    /// The reaction of the provider to a token that is already used.
     var reuse = Reuse.ends
 
     enum Reuse {
@@ -19,7 +19,7 @@ final class SimulatedProvider: @unchecked Sendable {
         case ends
         /// It refuses the token, and leaves the sign-in as it is.
         case refuses
-        /// It answers the one that has got the newest token once more; what is issued last counts.
+        /// It answers a request with the previous token once more; the last response is the valid one.
         case answers
     }
 
@@ -51,7 +51,7 @@ final class SimulatedProvider: @unchecked Sendable {
         return next
     }
 
-    /// Somebody ends a sign-in at the provider.
+    /// The user ends a sign-in at the provider.
     func revoke(_ signIn: Int) { current[signIn] = nil }
 
     func takes(_ token: RefreshToken) -> Bool { current[token.signIn] == token.number }

@@ -1,7 +1,7 @@
 import CredentialCore
 import StrictJSON
 
-/// Cryptography that costs little and protects nothing: a seal is a checksum under the key, behind the plaintext.
+/// Cryptography that costs little and protects no data: a seal is a checksum under the key, behind the plaintext.
 /// Operations that have to fail do fail: another key, another context, a changed byte.
 struct ToyCryptography: Cryptography, KeyAgreement {
     let random: any RandomSource

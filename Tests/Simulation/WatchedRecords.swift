@@ -1,11 +1,11 @@
 import CredentialCore
 
-/// Records of which somebody is told what became of each writing; `nil` for an error.
+/// Records that report the result of each write; `nil` for an error.
 struct WatchedRecords: AccountRecordStore {
     let base: any AccountRecordStore
     let begins: @Sendable () -> Void
     let written: @Sendable (AccountRecord, WriteResult?) -> Void
-    /// Is given what was read of this machine's copies.
+    /// Gets each read of this machine's copies.
     var seen: @Sendable (AccountRecord) -> Void = { _ in }
     /// Is given the id of an account that is removed.
     var removed: @Sendable (String) -> Void = { _ in }
@@ -78,7 +78,7 @@ struct SafeJournal: TokenSetJournal {
         if let holder = process.host.marks[account], holder !== process, !holder.trace.isEnded, !holder.hasEnded {
             throw CredentialError(.lockTimeout, "\(holder.name) is refreshing \(account)")
         }
-        // Nobody comes in between: the file is made only where there is none.
+        // No other process comes in between: the file is made only if it does not exist.
         process.host.marks[account] = process
         try base.reserveForSending(size, of: account, in: group)
     }

@@ -8,7 +8,7 @@ import TestPorts
 package struct Faults: Sendable {
     /// A process ends at a call.
     package var crash = 400
-    /// The cluster does not answer: it has done what it was asked, or has not, or does it later.
+    /// The cluster does not answer: it has done the request, or has not, or does it later.
     package var cluster = 60
     /// Which of these transactions are done later; 1 for all.
     package var later = 0
@@ -18,35 +18,35 @@ package struct Faults: Sendable {
     package var leaseEnd = 25
     /// The provider cannot be reached.
     package var unreachable = 30
-    /// The provider says that it did nothing.
+    /// The provider reports that it did no refresh.
     package var busy = 30
     /// A request is late: who sent it has given up when it comes.
     package var requestLost = 30
     /// The answer is lost.
     package var answerLost = 40
-    /// All stand still for longer than a lease lives.
+    /// All are stopped for longer than a lease lives.
     package var pause = 150
     /// A host's clock is set to another time.
     package var clock = 600
-    /// Somebody ends a sign-in at the provider.
+    /// The user ends a sign-in at the provider.
     package var revoke = 1_500
-    /// The cluster is put back to what it was some time ago.
+    /// The cluster is restored to an earlier state.
     package var restore = 0
-    /// The same, right after a host has read for the first time that somebody was expelled.
+    /// The same, right after a host has read about an expel for the first time.
     var restoreAfterNews = 0
-    /// An expelled host writes into the cluster what it likes.
+    /// An expelled host writes any records into the cluster.
     package var meddle = 0
-    /// A process stands still while others go on, and keeps no lease alive.
+    /// A process is stopped while others go on, and keeps no lease alive.
     package var stop = 400
     /// The keyring of a machine alone goes, or comes back.
     package var keyring = 0
-    /// Somebody removes the file of the lock under which a machine alone refreshes.
+    /// Another program removes the file of the lock under which a machine alone refreshes.
     package var cleaner = 0
-    /// The fault that is more frequent than all others in this run; `nil` for none.
+    /// The fault that is more frequent than all others in this run; `nil` without one.
     var focus: Focus?
 
-    /// One kind of call at which a process ends, or stands still, time and again: a mistake that needs two such moments in
-    /// certain places shows hardly ever where each comes by itself.
+    /// One kind of call at which a process ends, or is stopped, time and again. A mistake that needs two such
+    /// moments in certain places hardly ever shows if each comes by itself.
     struct Focus: Sendable {
         let call: String
         let moment: PortTrace.Moment
@@ -86,8 +86,8 @@ package struct Faults: Sendable {
     /// The usual ones.
     package init() {}
 
-    /// Makes some of them come often and has some not come at all: what needs three of one kind and none of another shows hardly
-    /// ever where all come now and then (swarm testing).
+    /// Makes some of them come often and others never. A mistake that needs three of one kind and not one of
+    /// another hardly ever shows if all come now and then (swarm testing).
     mutating func vary(_ random: inout SeededRandom) {
         let kinds: [WritableKeyPath<Faults, Int>] = [
             \.crash, \.cluster, \.leaseEnd, \.unreachable, \.busy, \.requestLost, \.answerLost, \.pause, \.stop,
@@ -117,7 +117,7 @@ package struct Faults: Sendable {
 final class World: @unchecked Sendable {
     static let group = KeychainGroup.standard
     static let prefix = "/credmgr"
-    /// Below which keys the group stands.
+    /// The prefix of the group's keys.
     static let path = "\(prefix)/\(group.name)/"
     static let start: Int64 = 1_800_000_000
 
@@ -133,45 +133,45 @@ final class World: @unchecked Sendable {
     var lateCommits: [() -> Void] = []
     var milliseconds: Int64 = 1_000_000
     var problems: [String] = []
-    /// The processes that stand still.
+    /// The processes that are stopped.
     var stopped: Set<ObjectIdentifier> = []
-    /// The one moment at which a process ends, where it is not drawn.
+    /// The one moment at which a process ends, if it is not drawn.
     var plannedCrash: (step: Int, moment: PortTrace.Moment)?
 
-    /// Sign-ins whose answer was lost in a way that no protocol can mend: between the provider and the journal.
+    /// Sign-ins whose answer was lost in a way that no protocol can fix: between the provider and the journal.
     var excused: Set<Int> = []
-    /// Tokens that may be sent again: a person has said so, or, on a machine alone, a run has ended with the answer.
+    /// Tokens that may be sent again: a person has said so, or, on a machine alone, a run has ended with the
+    /// answer.
     var mayComeAgain: Set<RefreshToken> = []
-    /// The numbers of the group's keys that there have been, in whatever state of the cluster.
+    /// The numbers of all the group's keys so far, in any state of the cluster.
     var keyNumbers: Set<Int64> = []
-    /// The sign-ins that the cluster has had, in the order in which they came to stand there.
+    /// The sign-ins that the cluster has had, in the order in which they were saved in it.
     var haveStood: [Int] = []
-    /// Each intent that was ever recorded, and by whom.
+    /// Each intent that was ever recorded, and its host and process.
     var recorded: [IntentNonce: (intent: Intent, host: SimulatedHost, process: ObjectIdentifier)] = [:]
-    /// The intents of which nobody can know how they ended: the process has ended after it had noted that it sends, or no
-    /// answer came.
+    /// The intents with an unknown end: the process has ended after it had noted that it sends, or no answer came.
     var unknownEnds: Set<IntentNonce> = []
     /// How often a lock that another process holds is tried again.
     var patience = 60
     /// Whether the group says that an intent is taken over.
     var takesOver = false
-    /// Whether the cluster was put back: what a host cannot know it may send again.
+    /// Whether the cluster was restored: a host may send a token again if it cannot know better.
     var wasRestored = false
     private var snapshot: SimulatedCluster.Content?
-    /// The keys that expelled hosts have put there, by their numbers.
+    /// The keys that expelled hosts have stored, by their numbers.
     var forgeries: [Int64: [Forgery]] = [:]
-    /// Those who have only changed what the hosts agree on.
+    /// The forgeries that have only changed the agreed settings.
     var changedSettings: [Forgery] = []
-    /// Whether a host that could not know better has taken what an expelled host has put there as what the hosts agree on: others
-    /// may have it from that one.
+    /// Whether a host that could not know better has accepted an expelled host's settings as agreed: others may
+    /// have them from that host.
     var isMisled = false
     /// Whether the keyring of the first host does not answer.
     private var isKeyringAway = false
     /// How many processes there have been.
     var processes = 0
-    /// The action of another host than one while that stands still; `nil` for none.
+    /// The action of another host while one is stopped; `nil` without one.
     var meanwhile: ((SimulatedHost) -> Void)?
-    /// Is told what happens, line by line, where somebody wants to follow a run; `nil` else.
+    /// Gets each event, line by line, if a caller follows a run; `nil` otherwise.
     var teller: ((String) -> Void)?
 
     func tell(_ line: @autoclosure () -> String) { teller?("\(milliseconds) \(line())") }
@@ -196,13 +196,13 @@ final class World: @unchecked Sendable {
         return true
     }
 
-    /// Whether a sign-in that is not the one which stands at last has come to stand in the place of one.
+    /// Whether a sign-in other than the last one has replaced this one.
     func isReplaced(_ signIn: Int, before last: Int) -> Bool {
         guard let place = haveStood.lastIndex(of: signIn) else { return false }
         return haveStood[(place + 1)...].contains { $0 != last }
     }
 
-    /// Whether another sign-in has come to stand in the place of one, for however long.
+    /// Whether another sign-in has replaced this one, for any time.
     func wasReplaced(_ signIn: Int) -> Bool {
         guard let place = haveStood.firstIndex(of: signIn) else { return false }
         return haveStood[(place + 1)...].contains { $0 != signIn }
@@ -254,12 +254,12 @@ final class World: @unchecked Sendable {
         }
     }
 
-    /// A host has read for the first time that somebody was expelled: what it does with that shows where nobody tells it again.
+    /// A host has read about an expel for the first time: the effects show only if no other read repeats it.
     func hearOfExpel() {
         if snapshot != nil, draw(faults.restoreAfterNews) { restore() }
     }
 
-    /// A request arrives though its sender has given up; its answer finds nobody.
+    /// A request arrives though its sender has given up; no process receives its answer.
     func comeLate() {
         let token = late.removeFirst(), next = provider.receive(token)
         tell("\(token) comes late and gives \(next.map { "\($0)" } ?? "nothing")")
@@ -295,7 +295,7 @@ final class World: @unchecked Sendable {
         cluster.content.records[Self.path + "epoch"].flatMap { KeyEpoch(content: $0.value) }
     }
 
-    /// The keys of those to whom the cluster has given the group's newest key.
+    /// The keys of the hosts to which the cluster has given the group's newest key.
     var admittedKeys: Set<[UInt8]> {
         Set(
             cluster.content.records.values.filter { $0.key.hasPrefix("\(Self.path)hosts/") }
@@ -354,8 +354,8 @@ final class SimulatedCluster: @unchecked Sendable {
 
     init(_ content: Content = Content()) { self.content = content }
 
-    /// The revisions that records had before the cluster was put back, where they are to come again: the cluster serves others,
-    /// too, and what they write counts as well.
+    /// The revisions that records had before the cluster was restored, if they are to repeat: the cluster serves
+    /// others, too, and their writes count as well.
     private var former: [String: Int64] = [:]
 
     func restore(_ snapshot: Content, revisionsComeAgain: Bool = false) {
@@ -384,7 +384,7 @@ final class SimulatedCluster: @unchecked Sendable {
 
     /// Whether all conditions of a transaction hold.
     ///
-    /// - Throws: where a lease that it puts with has ended.
+    /// - Throws: if a lease that it puts with has ended.
     func allows(_ transaction: ClusterTransaction) throws(CredentialError) -> Bool {
         for (key, revision) in transaction.conditions where (content.records[key]?.revision ?? 0) != revision {
             return false
@@ -396,7 +396,7 @@ final class SimulatedCluster: @unchecked Sendable {
         return true
     }
 
-    /// Does what a transaction says.
+    /// Applies a transaction.
     func apply(_ transaction: ClusterTransaction) {
         content.revision += 1
         for case .put(let key, _, _) in transaction.changes {
@@ -424,12 +424,12 @@ final class SimulatedCluster: @unchecked Sendable {
         content.records[key].flatMap { try? Intent(decoding: Self.plaintext($0.value)) }
     }
 
-    /// The intents that stand.
+    /// The recorded intents.
     var intents: [Intent] {
         content.records.keys.filter { $0.hasSuffix("/intent") }.sorted().compactMap { intent($0) }
     }
 
-    /// The refresh tokens that stand in token sets.
+    /// The refresh tokens in token sets.
     var tokens: [RefreshToken] {
         content.records.keys.filter { $0.hasSuffix("/set") }.sorted().compactMap { tokenSet($0)?.refreshToken }
     }
@@ -449,7 +449,7 @@ extension TokenSet {
 }
 
 extension GroupMembershipService {
-    /// Takes the host of a name out, whatever its key is.
+    /// Removes the host of a name, with any key.
     @discardableResult
     func expel(_ host: String, from group: KeychainGroup) throws(CredentialError) -> RemovalResult {
         try expel(host, fingerprint: nil, from: group)

@@ -1,9 +1,9 @@
 import Foundation
 import Simulation
 
-// credmgr-simulation SCENARIO FIRST COUNT [FAILURES]: runs so many seeds, and stops when so many have failed (20); prints a
-// line for each problem, and one of figures.
-// credmgr-simulation SCENARIO SEED follow: runs one, and prints what happens in it.
+// `credmgr-simulation SCENARIO FIRST COUNT [FAILURES]` runs so many seeds, and stops when so many have failed (20).
+// It prints a line for each problem, and one of figures. `credmgr-simulation SCENARIO SEED follow` runs one, and
+// prints its events.
 
 let words = CommandLine.arguments
 if words.count == 4, words[3] == "follow", let seed = UInt64(words[2]), let scenario = Scenario(rawValue: words[1])

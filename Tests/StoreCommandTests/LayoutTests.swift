@@ -3,8 +3,8 @@ import Foundation
 import StrictJSON
 import Testing
 
-/// Homes as each version of the layout has left them, `Tests/Fixtures/homes/layout-N`: every later version of the program
-/// opens them, or says what they are.
+/// Homes as each version of the layout has left them, `Tests/Fixtures/homes/layout-N`: every later version of the
+/// program opens them, or reports their version.
 @Suite struct LayoutTests {
     /// A scene with a copy of a home. The modes, which git does not keep, are put right.
     private func scene(layout: Int) throws -> Scene {
@@ -48,7 +48,7 @@ import Testing
         #expect(
             try scene.run(["which", "--type", "Work", "--explain"]).standardOutput.contains(
                 "by the default of the type"))
-        // A reader changes nothing, and a writer says so.
+        // A reader changes no file, and a writer reports its change.
         #expect(try format(scene) == "\(layout)\n")
         #expect(try scene.run(["label", "bob@example.com", "second"]).exitStatus == 0)
         #expect(try format(scene) == "2\n")

@@ -28,7 +28,8 @@ import Testing
         #expect(try scene.run(["token", "--type", "Tasks", "--account", ids[1]]).exitStatus == 4)
     }
 
-    /// NFS and FUSE give an open file another name before another one gets its place, and a fault may come in between.
+    /// NFS and FUSE give an open file another name before another one gets its place, and a fault may come in
+    /// between.
     @Test(arguments: [false, true])
     func `of a record that was lost while it was replaced the newest generation that can be read is put back`(
         isCut: Bool
@@ -46,7 +47,7 @@ import Testing
             temporary = "\(folder)/.\(id).0011223344556677.tmp"
         try files.moveItem(atPath: path, toPath: temporary)
         if isCut { #expect(truncate(temporary, off_t(newer.count / 2)) == 0) }
-        // However old it is, it may be all that is left: it is offered to nobody as left behind.
+        // Even an old file may be the only one left: credmgr never offers it as left behind.
         if !isCut {
             #expect(utimes(temporary, [timeval(tv_sec: 1, tv_usec: 0), timeval(tv_sec: 1, tv_usec: 0)]) == 0)
         }

@@ -6,8 +6,8 @@ import StrictJSON
 import TestSupport
 import Testing
 
-/// Moving between the encrypted file and a real gnome-keyring. A process has one session bus, so each test runs in a
-/// process of its own.
+/// Moving between the encrypted file and a real gnome-keyring. A process has one session bus, so each test runs in
+/// a process of its own.
 @Suite(.needs(.keyring))
 struct MigrationTests {
     @Test func `accounts and client secrets move there and back, and a rehearsal moves nothing`() async {
@@ -165,7 +165,7 @@ struct MigrationTests {
                 #expect(accounts.map(\.id) == ids)
                 let held = [StoreKind.file: try scene.holders(file), .secretService: try scene.holders(service)]
                 for account in accounts {
-                    // The copy that counts is whole, and there is no other that nobody knows of.
+                    // The copy in use is whole, and every other copy is recorded.
                     #expect(held[account.store]?.contains(account.id) == true)
                     if held[account.store.other]?.contains(account.id) == true {
                         #expect(account.staleKeyringCopy == account.store.other)

@@ -13,7 +13,7 @@ final class Scene: Sendable {
     let group = KeychainGroup.standard
     private let home: ProgramHome
 
-    /// Makes an empty home on the bus of `keyring`, or on none.
+    /// Makes an empty home on the bus of `keyring`, or without a bus.
     init(_ keyring: PrivateKeyring? = nil) throws {
         folder = try TemporaryFolder()
         let noBus: [String: String?] = keyring == nil ? ["DBUS_SESSION_BUS_ADDRESS": nil] : [:]

@@ -9,7 +9,7 @@ import Testing
 @Suite struct StoreKeyCommandTests {
     private let id = "00000000000000a1"
 
-    /// Whether the program can open the file: migrating to where everything is already reads nothing, doctor does.
+    /// Whether the program can open the file: a migration to the current store reads no secret, doctor does.
     private func opens(_ scene: Scene, _ variables: [String: String] = [:]) throws -> Bool {
         try scene.run(["doctor"], variables).standardOutput.contains("ok       file store default")
     }

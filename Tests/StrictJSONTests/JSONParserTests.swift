@@ -1,7 +1,7 @@
 import StrictJSON
 import Testing
 
-/// The classes of JSONTestSuite (Nicolas Seriot, "Parsing JSON is a minefield"), written down anew.
+/// The classes of JSONTestSuite (Nicolas Seriot, "Parsing JSON is a minefield"), written again.
 @Suite struct JSONParserTests {
     // MARK: What must be accepted
 

@@ -28,8 +28,8 @@ import Testing
         #expect(accepted == [])
     }
 
-    /// Numbers keep their text, so a huge one does no harm until its text is huge; what is no Unicode, or is marked
-    /// as UTF-16, is refused.
+    /// Numbers keep their text, so a huge one does no harm until its text is huge; text that is not Unicode, or is
+    /// marked as UTF-16, is refused.
     @Test func `among optional cases, only numbers of up to 128 characters are accepted`() throws {
         let accepted = try Self.files("i_").filter(Self.isAccepted)
         #expect(try Self.files("i_").count == 35)

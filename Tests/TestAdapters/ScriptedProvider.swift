@@ -19,7 +19,7 @@ package final class ScriptedProvider: HTTPTransport {
         }
     }
 
-    /// Makes one that expects nothing.
+    /// Makes one that expects no call.
     package init() {}
 
     private struct Exchange: Sendable {
@@ -79,7 +79,7 @@ package final class ScriptedProvider: HTTPTransport {
     }
 }
 
-/// Bytes that nobody foresees.
+/// Bytes that cannot be predicted.
 package struct SystemRandomness: RandomSource {
     /// Makes it.
     package init() {}
@@ -141,7 +141,7 @@ package struct Signer: Sendable {
 }
 
 extension JSONValue {
-    /// The object with members set, or removed where `null` stands.
+    /// The object with members set, or removed if the value is `null`.
     package func with(_ changes: JSONValue) -> JSONValue {
         var object = object ?? JSONObject()
         for (name, value) in changes.object?.members ?? [] { object[name] = value == .null ? nil : value }
@@ -150,7 +150,7 @@ extension JSONValue {
 }
 
 extension SignInStep {
-    /// The URL to open, its decoded fields, and what is pending.
+    /// The URL to open, its decoded fields, and the pending sign-in.
     package func opened() throws -> (address: URI, fields: [String: String], pending: JSONObject) {
         guard case .interaction(.openURL(let address, let state), let pending) = self else {
             throw CredentialError(.internalFault, "the sign-in does not open a URL")
@@ -162,7 +162,7 @@ extension SignInStep {
         return (address, fields, pending)
     }
 
-    /// The code to show and what is pending.
+    /// The code to show and the pending sign-in.
     package func shown() throws -> (code: String, interval: Int, pending: JSONObject) {
         guard case .interaction(.showCode(let code, _, _, let interval, _), let pending) = self else {
             throw CredentialError(.internalFault, "the sign-in shows no code")

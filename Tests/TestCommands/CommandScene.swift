@@ -59,8 +59,8 @@ package struct CommandScene: Sendable {
     /// Runs one command line.
     ///
     /// - Parameters:
-    ///   - input: standard input; `nil` where it may not be read.
-    ///   - answers: what the person at the terminal types; `nil` where there is none.
+    ///   - input: standard input; `nil` if it may not be read.
+    ///   - answers: the user's input at the terminal; `nil` without a user.
     package func run(
         _ words: String..., input: String? = nil, answers: [String]? = nil, trace: PortTrace = PortTrace()
     ) -> Outcome {
@@ -71,8 +71,8 @@ package struct CommandScene: Sendable {
     ///
     /// - Parameters:
     ///   - words: the words behind the program's name.
-    ///   - input: standard input; `nil` where it may not be read.
-    ///   - answers: what the person at the terminal types; `nil` where there is none.
+    ///   - input: standard input; `nil` if it may not be read.
+    ///   - answers: the user's input at the terminal; `nil` without a user.
     ///   - endsAfterAnswers: whether the terminal ends after the answers; else a further question is unexpected.
     ///   - trace: takes the calls.
     package func run(

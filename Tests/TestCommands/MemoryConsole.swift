@@ -15,14 +15,14 @@ package final class MemoryConsole: Console {
     private let state: Mutex<State>
     /// Whether the terminal ends after the answers.
     private let endsAfterAnswers: Bool
-    /// Whether a person sits at it.
+    /// Whether it has a user.
     package let hasPerson: Bool
 
     /// Makes a console.
     ///
     /// - Parameters:
-    ///   - input: what comes on standard input; `nil` where it may not be read.
-    ///   - answers: what the person there types, in order; `nil` where there is none.
+    ///   - input: the text on standard input; `nil` if it may not be read.
+    ///   - answers: the user's input, in order; `nil` without a user.
     ///   - endsAfterAnswers: whether the terminal ends then; else a further question is unexpected.
     ///   - width: the columns of the terminal.
     ///   - translations: the language.

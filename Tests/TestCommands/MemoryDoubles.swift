@@ -13,7 +13,7 @@ package final class MemoryRedirects: RedirectReceivers {
 
     private let state = Mutex(State())
 
-    /// Makes listeners that nobody comes to.
+    /// Makes listeners that no browser connects to.
     package init() {}
 
     /// Gives the address that the browser brings.
@@ -81,7 +81,7 @@ package struct MemoryQRCodes: QRCodes {
     package func modules(of text: String) throws(CredentialError) -> [[Bool]] { [[true]] }
 }
 
-/// Settings of iOS apps that nobody may import.
+/// Settings of iOS apps that no test may import.
 package struct UnexpectedSettings: SettingsImporter {
     /// Makes it.
     package init() {}
@@ -93,7 +93,7 @@ package struct UnexpectedSettings: SettingsImporter {
     }
 }
 
-/// A demonstration that nobody may run.
+/// A demonstration that no test may run.
 package struct UnexpectedDemonstration: DemoRunner {
     /// Makes it.
     package init() {}

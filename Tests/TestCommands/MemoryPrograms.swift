@@ -5,8 +5,8 @@ package import Relay
 import Synchronization
 import TestPorts
 
-/// Programs and the user's files in memory. A program that a test has not installed is not there; what one does is said by
-/// the test, or is unexpected.
+/// Programs and the user's files in memory. A program that a test has not installed is not there; the test defines
+/// its behaviour, or it is unexpected.
 package final class MemoryPrograms: ProcessPort {
     /// The behaviour of a program with its words and, if it is run in our place, with the variables that it is
     /// given.
@@ -44,7 +44,7 @@ package final class MemoryPrograms: ProcessPort {
     /// Lets a program not start.
     package func refuse(_ word: String, with error: CredentialError) { state.withLock { $0.refused[word] = error } }
 
-    /// The action at a pause, besides that the clock goes on.
+    /// The action at a pause, in addition to the clock's advance.
     package func whenPaused(_ action: @escaping @Sendable (_ seconds: Int) -> Void) {
         state.withLock { $0.whenPaused = action }
     }

@@ -6,7 +6,7 @@ package struct POCatalogue: Translations {
     private var singles: [String: String] = [:]
     private var plurals: [String: [String]] = [:]
 
-    /// The languages besides English.
+    /// The languages other than English.
     package static let languages = ["de", "it", "ru", "zh_TW"]
 
     /// Reads the file of a language.

@@ -6,7 +6,7 @@ extension MemoryProcess: AccountLocks {
         try trace.call("locks.try") { () throws(CredentialError) in take(account, group) }
     }
 
-    /// Nobody is waited for, unless the trace has patience: a test lets the other one end by acting at this call.
+    /// The lock does not wait, unless the trace has patience: a test lets the other one end by acting at this call.
     func lock(_ account: String, in group: KeychainGroup, seconds: Int) throws(CredentialError) -> any HeldLock {
         trace.lockSeconds = seconds
         for _ in 0...trace.patience {

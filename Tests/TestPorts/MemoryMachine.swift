@@ -2,7 +2,7 @@ import CredentialCore
 import StrictJSON
 import Synchronization
 
-/// A machine in memory: what is kept on it is shared by all processes that are started on it.
+/// A machine in memory: all processes that are started on it share its data.
 package final class MemoryMachine: Sendable {
     struct State {
         var records: [KeychainGroup: [AccountRecord]] = [:]
@@ -11,7 +11,7 @@ package final class MemoryMachine: Sendable {
         var items: [StoreKind: [SecretItem: [UInt8]]] = [:]
         var broken: [StoreKind: CredentialError] = [:]
         var journal: [KeychainGroup: [String: [UInt8]]] = [:]
-        /// The records that were set aside of the journal.
+        /// The quarantined records of the journal.
         var journalAside: [String: [UInt8]] = [:]
         /// The processes that have a refresh token of an account on its way.
         var marks: [String: ObjectIdentifier] = [:]
@@ -43,15 +43,15 @@ package final class MemoryMachine: Sendable {
     package let provider: MemoryProvider
     private let cryptography: any Cryptography
 
-    /// Makes a machine on which nothing is kept.
+    /// Makes a machine without any data.
     package init(cryptography: any Cryptography) {
         self.cryptography = cryptography
         provider = MemoryProvider(clock: clock)
     }
 
-    /// Another machine that has what this one has, without its locks.
+    /// Another machine with the data of this one, without its locks.
     ///
-    /// - Parameter other: its cryptography, where it is another.
+    /// - Parameter other: its cryptography, if that differs.
     package func clone(with other: (any Cryptography)? = nil) -> MemoryMachine {
         let copy = MemoryMachine(cryptography: other ?? cryptography)
         var kept = state.withLock { $0 }
@@ -118,7 +118,7 @@ package final class MemoryMachine: Sendable {
         return found
     }
 
-    /// Changes what is listed of an account, behind everybody's back.
+    /// Changes the listed data of an account, without any process noticing.
     package func change(
         _ account: String, in group: KeychainGroup = .standard, _ change: (inout Account) -> Void
     ) {
@@ -128,7 +128,7 @@ package final class MemoryMachine: Sendable {
         setRecord(record, of: account, group: group)
     }
 
-    /// Takes an account's secrets away, wherever they are.
+    /// Removes an account's secrets from every store.
     package func removeSecrets(of account: String, in group: KeychainGroup = .standard) {
         set(nil, SecretItem(group: group, owner: account, kind: .tokenSet), in: .secretService)
         guard var record = record(account, group: group) else { return }
@@ -202,7 +202,7 @@ package final class MemoryMachine: Sendable {
     /// The names of the cache's entries.
     package var cached: [CacheKey] { state.withLock { Array($0.cached.keys) } }
 
-    /// Makes every call of a store fail; `nil` mends it.
+    /// Makes every call of a store fail; `nil` restores it.
     package func breakStore(_ store: StoreKind, with error: CredentialError?) {
         state.withLock { $0.broken[store] = error }
     }
@@ -224,7 +224,7 @@ package final class MemoryMachine: Sendable {
         state.withLock { !$0.holders.isEmpty || $0.sharers.values.contains { !$0.isEmpty } }
     }
 
-    /// Frees all locks, as where their files are removed: who has one goes on.
+    /// Frees all locks, as if their files were removed: a holder goes on.
     package func freeLocks() { state.withLock { $0.holders = [:] } }
 
     /// Whether some process has a refresh token of an account on its way.
@@ -272,7 +272,7 @@ package final class MemoryMachine: Sendable {
         state.withLock { $0.journal[group, default: [:]][account] = sealed }
     }
 
-    /// The records that were set aside of the journal, by account.
+    /// The quarantined records of the journal, by account.
     package var journalAside: [String: [UInt8]] { state.withLock(\.journalAside) }
 
     /// The journal's content for an account.
@@ -281,7 +281,7 @@ package final class MemoryMachine: Sendable {
     }
 }
 
-/// A clock that stands still until a test moves it.
+/// A clock that is stopped until a test moves it.
 package final class MemoryClock: WallClock, BootClock {
     private let time: Mutex<Timestamp>
     private let passed = Mutex<Int64>(0)
@@ -299,6 +299,6 @@ package final class MemoryClock: WallClock, BootClock {
         passed.withLock { $0 += seconds * 1_000 }
     }
 
-    /// Somebody sets the clock on the wall, and no time passes.
+    /// The user sets the clock on the wall, and no time passes.
     package func set(by seconds: Int64) { time.withLock { $0 = $0.adding(seconds) } }
 }

@@ -99,7 +99,7 @@ extension MemoryProcess: UsedRefreshTokens {
     func checkMemory() throws(CredentialError) {}
 }
 
-/// Seals nothing, and opens only what a key has sealed that is kept; a broken file store seals and opens nothing.
+/// Does not encrypt, and opens only data sealed by a key that is kept; a broken file store neither seals nor opens.
 extension MemoryProcess: TokenSetCipher {
     func seal(
         _ tokenSet: [UInt8], of account: String, generation: Int64, in group: KeychainGroup
@@ -268,7 +268,7 @@ extension MemoryProcess: AccessTokenCache {
     func check() throws(CredentialError) {}
 }
 
-/// Files that change with what is kept: a record with its account, an index with every change.
+/// Files that change with the stored data: a record with its account, an index with every change.
 extension MemoryProcess: FileStamps {
     func state(of path: String) -> FileStamp? {
         let parts = path.split(separator: "/")

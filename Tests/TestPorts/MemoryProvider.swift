@@ -49,20 +49,20 @@ package final class MemoryProvider: CredentialAdapter {
     /// The refresh tokens that were revoked.
     package var revoked: [String] { state.withLock(\.revoked) }
 
-    /// Makes every refresh fail; `nil` mends it.
+    /// Makes every refresh fail; `nil` restores it.
     package func fail(with error: CredentialError?) { state.withLock { $0.failure = error } }
 
-    /// Makes the adapter refuse every response to a refresh; `nil` mends it.
+    /// Makes the adapter refuse every response to a refresh; `nil` restores it.
     ///
     /// - Parameter isRefused: `false` for a response that is saved first, and then used.
     package func refuseResponses(finding flaw: RefreshFinding?, isRefused: Bool = true) {
         state.withLock { ($0.flaw, $0.refusesFlaw) = (flaw, isRefused) }
     }
 
-    /// Gives refresh tokens at sign-ins, or none.
+    /// Gives refresh tokens at sign-ins, or does not.
     package func giveRefreshTokens(_ gives: Bool) { state.withLock { $0.givesRefreshTokens = gives } }
 
-    /// Gives an ID token with each sign-in and refresh from now on, which lives so many seconds; nobody checks it.
+    /// Gives an ID token with each sign-in and refresh from now on, which lives so many seconds; no code checks it.
     package func giveIDTokens(lasting seconds: Int64?) { state.withLock { $0.idTokenLifetime = seconds } }
 
     private func idToken() -> Secret? {
@@ -103,7 +103,7 @@ package final class MemoryProvider: CredentialAdapter {
             tokens: IssuedTokens(accessToken: token(key, subject), grant: grant))
     }
 
-    /// The next refresh token of a sign-in; of a new one where none is given.
+    /// The next refresh token of a sign-in; of a new one by default.
     private func rotate(_ subject: String, of signIn: Int? = nil) -> String {
         state.withLock { state in
             let number = (state.issued[subject] ?? 0) + 1
@@ -203,7 +203,7 @@ package final class MemoryProvider: CredentialAdapter {
     ) throws(CredentialError) -> URI? { nil }
 }
 
-/// An adapter whose calls are those of a process: one that was ended sends nothing, and hears no answer.
+/// An adapter whose calls are those of a process: an ended process sends no request, and gets no answer.
 struct TracedAdapter: CredentialAdapter {
     let base: MemoryProvider
     let trace: PortTrace

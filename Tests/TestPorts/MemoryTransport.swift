@@ -1,7 +1,7 @@
 import CredentialCore
 import Synchronization
 
-/// A network in memory: it answers what a test has listed, in that order, and nothing else.
+/// A network in memory: it gives only the answers that a test has listed, in that order.
 package final class MemoryTransport: HTTPTransport {
     private struct State {
         var replies: [Result<HTTPResponse, CredentialError>] = []
@@ -22,7 +22,7 @@ package final class MemoryTransport: HTTPTransport {
         state.withLock { $0.replies.append(reply) }
     }
 
-    /// Answers every request to an address, whatever its query, from now on.
+    /// Answers every request to an address, with any query, from now on.
     package func serve(_ address: String, _ reply: Result<HTTPResponse, CredentialError>) {
         state.withLock { $0.served[address] = reply }
     }

@@ -8,11 +8,11 @@ package struct MemoryWorker: ProcessRunner {
     private let caller: PortTrace
     private let process: @Sendable (TokenService.Request) throws(CredentialError) -> Process
 
-    /// Makes what starts a worker.
+    /// Makes the starter of a worker.
     ///
     /// - Parameters:
     ///   - caller: counts the start as one call.
-    ///   - process: makes the worker, which is to do what its caller asks for.
+    ///   - process: makes the worker, which does its caller's work.
     package init(
         caller: PortTrace, process: @escaping @Sendable (TokenService.Request) throws(CredentialError) -> Process
     ) {
@@ -20,12 +20,12 @@ package struct MemoryWorker: ProcessRunner {
         self.process = process
     }
 
-    /// Makes what starts a worker on a machine in memory.
+    /// Makes the starter of a worker on a machine in memory.
     ///
     /// - Parameters:
     ///   - caller: counts the start as one call.
     ///   - worker: counts the calls of the worker.
-    ///   - environment: what the worker inherits.
+    ///   - environment: the variables that the worker inherits.
     ///   - transport: the worker's network.
     package init(
         _ machine: MemoryMachine, caller: PortTrace, worker: PortTrace = PortTrace(),
@@ -56,7 +56,7 @@ package struct MemoryWorker: ProcessRunner {
             } catch {
                 answer = RefreshWorkerProtocol.encode(error)
             }
-            // A worker that was ended has answered nothing.
+            // A worker that was ended has given no answer.
             return trace?.isEnded == true ? [] : answer
         }
     }

@@ -4,8 +4,8 @@ import Synchronization
 /// The calls that one process in memory makes at its ports, one by one; a test can end the process there, or let
 /// others act.
 ///
-/// A process that was ended does nothing more: its calls throw, and what they would have done is not done. Its locks
-/// are free, as the kernel leaves them.
+/// A process that was ended does no more work: its calls throw, and have no effect. Its locks are free, as the
+/// kernel leaves them.
 package final class PortTrace: Sendable {
     /// The moment at a call when an event happens.
     package enum Moment: Sendable, CaseIterable {
@@ -32,11 +32,11 @@ package final class PortTrace: Sendable {
     /// How often a lock that another process holds is tried again.
     package let patience: Int
 
-    /// Makes a trace of a process that nothing happens to.
+    /// Makes a trace of a process that runs undisturbed.
     ///
     /// - Parameters:
     ///   - patience: how often a lock that another process holds is tried again, each time as a call of its own.
-    ///   - step: is told of each call, before and after its effect, and may end the process or let others go on.
+    ///   - step: receives each call, before and after its effect, and may end the process or let others go on.
     package init(patience: Int = 0, step: (@Sendable (Moment) -> Void)? = nil) {
         self.patience = patience
         self.step = step
@@ -45,7 +45,7 @@ package final class PortTrace: Sendable {
     /// The calls so far, by port and operation: `records.write`.
     package var calls: [String] { state.withLock(\.calls) }
 
-    /// For how many seconds the last lock that it waited for may take; `nil` where it has waited for none.
+    /// For how many seconds the last lock that it waited for may take; `nil` if it has waited for no lock.
     package internal(set) var lockSeconds: Int? {
         get { state.withLock(\.lockSeconds) }
         set { state.withLock { $0.lockSeconds = newValue } }
@@ -68,7 +68,7 @@ package final class PortTrace: Sendable {
         for action in ending { action() }
     }
 
-    /// Has something happen at the call with this number: what another process does just then.
+    /// Runs an action at the call with this number: another process acts just then.
     package func act(at number: Int, _ moment: Moment, _ action: @escaping @Sendable () -> Void) {
         state.withLock { $0.actions.append((number, moment, action)) }
     }
@@ -108,7 +108,7 @@ package final class PortTrace: Sendable {
         return result
     }
 
-    /// A call of a port that cannot fail; a process that was ended does nothing.
+    /// A call of a port that cannot fail; in a process that was ended it has no effect.
     package func quietCall<Result>(_ name: String, otherwise: Result, _ body: () -> Result) -> Result {
         do throws(CredentialError) {
             return try call(name) { () throws(CredentialError) in body() }

@@ -2,8 +2,8 @@ import CredentialCore
 import Synchronization
 import Testing
 
-/// Does the same thing again and again, each time on a machine of its own, and each time with something happening at
-/// another call of the ports: the process ends there, or another one acts.
+/// Does the same thing again and again, each time on a machine of its own, and each time with something happening
+/// at another call of the ports: the process ends there, or another one acts.
 package enum PortWalk {
     /// The place of an event.
     package struct Place: Sendable, CustomStringConvertible {
@@ -21,8 +21,8 @@ package enum PortWalk {
     ///
     /// - Parameters:
     ///   - scene: makes a machine.
-    ///   - act: what the process does; its failure is its own business.
-    ///   - check: what has to be so once it has ended there; it may start other processes.
+    ///   - act: the work of the process; its failure is its own business.
+    ///   - check: the rules once it has ended there; it may start other processes.
     package static func ending<Scene>(
         _ scene: () throws -> Scene, _ act: (Scene, PortTrace) throws -> Void,
         check: (Scene, Place) throws -> Void
@@ -41,8 +41,8 @@ package enum PortWalk {
     /// is done.
     ///
     /// - Parameters:
-    ///   - peer: what the other process does.
-    ///   - check: what has to be so when both are done. It is given what the first one threw.
+    ///   - peer: the work of the other process.
+    ///   - check: the rules when both are done. Its argument is the error that the first one threw.
     package static func meeting<Scene: Sendable>(
         _ scene: () throws -> Scene, _ act: (Scene, PortTrace) throws -> Void,
         peer: @escaping @Sendable (Scene) throws -> Void, check: (Scene, Place, (any Error)?) throws -> Void
@@ -64,7 +64,7 @@ package enum PortWalk {
         }
     }
 
-    /// The calls that a process makes which nothing happens to.
+    /// The calls of an undisturbed process.
     private static func places<Scene>(
         _ scene: () throws -> Scene, _ act: (Scene, PortTrace) throws -> Void
     ) throws -> [Place] {

@@ -2,7 +2,7 @@ import CredentialCore
 import StrictJSON
 import Synchronization
 
-/// Cryptography that notes what each key was used for: a key has one purpose, and a key and a nonce seal once.
+/// Cryptography that notes each use of a key: a key has one purpose, and a key and a nonce seal once.
 package final class RecordedKeys: Cryptography, KeyAgreement {
     private struct Uses {
         var sealing: Set<[UInt8]> = []

@@ -1,7 +1,7 @@
 import CredentialCore
 import Synchronization
 
-/// A double of the terminal's line: keeps what was waited for, in order, from the first moment on.
+/// A double of the terminal's line: keeps its waits, in order, from the first moment on.
 package final class RecordedWaiting: ProgressDisplay {
     private let begun = Mutex<[@Sendable () -> LocalizedMessage]>([])
     private let open = Mutex(0)

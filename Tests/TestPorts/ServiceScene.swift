@@ -13,7 +13,7 @@ package struct ServiceScene: Sendable {
     /// The group.
     package let group = KeychainGroup.standard
 
-    /// Makes a machine on which nobody has signed in.
+    /// Makes a machine without any signed-in account.
     package init(cryptography: any Cryptography, store: StoreKind = .secretService) {
         machine = MemoryMachine(cryptography: cryptography)
         type = AccountType(name: "Tasks", adapter: "memory", clientID: "c")
@@ -86,7 +86,7 @@ package struct ServiceScene: Sendable {
         return try services(trace).migration.move(account, to: store, in: group)
     }
 
-    /// Why a person's account can have no new token; `nil` where it has just got one.
+    /// Why a user's account can have no new token; `nil` if it has just got one.
     package func refreshFailure(_ person: String = "ada") -> CredentialError? {
         do throws(CredentialError) {
             let answer = try token(request(person, force: true))

@@ -7,7 +7,7 @@ package func unexpected(_ what: String) -> CredentialError {
     return CredentialError(.internalFault, "the test does not expect \(what)")
 }
 
-/// A network that nobody may use.
+/// A network that no test may use.
 package struct UnexpectedTransport: HTTPTransport {
     /// Makes it.
     package init() {}
@@ -19,7 +19,7 @@ package struct UnexpectedTransport: HTTPTransport {
     }
 }
 
-/// Programs that nobody may start.
+/// Programs that no test may start.
 package struct UnexpectedPrograms: ProcessRunner {
     /// Makes it.
     package init() {}

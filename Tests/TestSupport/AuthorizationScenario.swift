@@ -14,7 +14,7 @@ public final class AuthorizationScenario: Sendable {
     ///   - name: the rule, as the script lists it.
     ///   - clients: JSON of the clients that the first authorization server knows beforehand, by their ids.
     ///   - resource: the resource that its tokens are for, in place of its own.
-    /// - Throws: ``ServerFailure`` with what the script printed.
+    /// - Throws: ``ServerFailure`` with the script's output.
     public init(_ name: String, clients: String = "{}", resource: String? = nil) throws {
         var environment = ["SCENARIO": name, "CLIENTS": clients]
         environment["RESOURCE"] = resource
@@ -22,7 +22,7 @@ public final class AuthorizationScenario: Sendable {
         facts = try JSONDecoder().decode([String: String].self, from: script.facts)
     }
 
-    /// Ends the servers; a second call does nothing.
+    /// Ends the servers; a second call has no effect.
     public func stop() { script.stop() }
 
     /// The protected address.

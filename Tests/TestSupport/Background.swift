@@ -19,7 +19,7 @@ public final class Background<Value: Sendable>: @unchecked Sendable {
 
     /// The result.
     ///
-    /// - Throws: what the work threw; ``ProcessFailure`` when it is not done within `seconds`.
+    /// - Throws: the error of the work; ``ProcessFailure`` when it is not done within `seconds`.
     @discardableResult public func value(
         within seconds: Double = 300, file: StaticString = #fileID, line: UInt = #line
     ) throws -> Value {

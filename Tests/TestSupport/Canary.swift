@@ -5,7 +5,7 @@ import Synchronization
 /// by ``ChildProcess`` is searched for them.
 public enum Canary {
     private static let providers = Mutex<[Provider]>([])
-    /// A shorter word may stand somewhere by chance.
+    /// A shorter word may occur by chance.
     private static let shortest = 16
     /// The commands whose result on standard output is a secret.
     private static let tellers: Set<String> = [
@@ -16,14 +16,14 @@ public enum Canary {
 
     /// Watches over the secrets of a provider from now on.
     ///
-    /// - Parameter secrets: those that it has given out so far; none once it is gone.
+    /// - Parameter secrets: those that it has given out so far; empty once it is gone.
     public static func watch(_ secrets: @escaping @Sendable () -> Set<String>) {
         providers.withLock { $0.append(Provider(secrets)) }
     }
 
-    /// The first secret in a text or a file, as its beginning; `nil` when there is none.
+    /// The first secret in a text or a file, as its beginning; `nil` without one.
     ///
-    /// Words are what stands between characters that no token has; one that begins like a secret counts, so that
+    /// Words are the text between characters that no token has; one that begins like a secret counts, so that
     /// shortened ones are found.
     public static func secret(in content: some Collection<UInt8>) -> String? {
         let starts = Set(content.split { !isTokenByte($0) }.filter { $0.count >= shortest }.map(start))
@@ -36,7 +36,7 @@ public enum Canary {
         }
     }
 
-    /// Looks through what a run of the program printed.
+    /// Looks through the output of a run of the program.
     static func check(_ outcome: ChildProcess.Outcome, of arguments: [String]) throws {
         if secret(in: outcome.standardError.utf8) != nil {
             throw Found(description: "credmgr \(arguments) shows a secret on standard error")
@@ -46,7 +46,7 @@ public enum Canary {
         }
     }
 
-    /// A secret where none must be.
+    /// A secret in a place that must not have one.
     struct Found: Error, CustomStringConvertible {
         let description: String
     }

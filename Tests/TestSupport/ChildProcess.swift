@@ -1,6 +1,6 @@
 import Foundation
 
-/// A program run by a test: its arguments, its whole environment, and what came of it.
+/// A program run by a test: its arguments, its whole environment, and its result.
 public struct ChildProcess: Sendable {
     /// The output of a program and how it ended.
     public struct Outcome: Sendable {
@@ -18,7 +18,7 @@ public struct ChildProcess: Sendable {
     public var program: String
     /// Its arguments.
     public var arguments: [String]
-    /// Its whole environment: nothing of the test's own gets through.
+    /// Its whole environment: no variable of the test's own gets through.
     public var environment: [String: String]
     /// Its working directory; the test's own when `nil`.
     public var directory: String?
@@ -42,13 +42,13 @@ public struct ChildProcess: Sendable {
 
     /// Runs the program to its end.
     ///
-    /// - Throws: ``ProcessFailure`` when it, or what it started and what holds its output open, does not end within
-    ///   `seconds`; it is killed then, with its process group. Also when it is `credmgr` and shows a secret that
-    ///   ``Canary`` watches over.
+    /// - Throws: ``ProcessFailure`` when it, or a child that holds its output open, does not end within `seconds`;
+    ///   it is killed then, with its process group. Also when it is `credmgr` and shows a secret that ``Canary``
+    ///   watches over.
     public func run(input: String = "", seconds: Double = 180) throws -> Outcome {
         let process = try start(input: .pipe)
         let data = Data(input.utf8)
-        // A pipe takes this much from whoever writes before anybody reads.
+        // A pipe accepts this much from a writer before any read.
         if data.count <= 4_096 {
             try process.write(data, within: seconds)
             process.closeInput()

@@ -11,8 +11,8 @@ public final class EtcdNodes: Sendable {
 
     private static let one = Result { try EtcdNodes(1) }
 
-    /// The one node of all tests of this process that leave a node as it is; started at first use. Each test uses keys
-    /// below a prefix of its own.
+    /// The one node of all tests of this process that leave a node as it is; started at first use. Each test uses
+    /// keys below a prefix of its own.
     ///
     /// - Throws: ``ServerFailure``.
     public static func shared() throws -> EtcdNodes { try one.get() }
@@ -30,11 +30,11 @@ public final class EtcdNodes: Sendable {
     public var endpoints: [String] { facts.endpoints }
     /// The nodes' authority.
     public var authorities: String { facts.folder + "/ca.pem" }
-    /// An authority that has signed none of them.
+    /// An authority that has signed no certificate of the nodes.
     public var wrongAuthorities: String { facts.folder + "/wrong-ca.pem" }
 
-    /// The certificate and the key of a user: `host` may use `/credmgr/`, `other` may use `/other/`, `stranger` is of
-    /// another authority.
+    /// The certificate and the key of a user: `host` may use `/credmgr/`, `other` may use `/other/`, `stranger` is
+    /// of another authority.
     public func certificate(of user: String) -> (certificate: String, key: String) {
         (facts.folder + "/\(user).pem", facts.folder + "/\(user).key")
     }
@@ -48,7 +48,7 @@ public final class EtcdNodes: Sendable {
     ///
     /// - Throws: ``ServerFailure``.
     public func put(_ key: String, _ value: Data) throws {
-        // A value may hold any byte, and what is given to a program here is text.
+        // A value may hold any byte, and a program's input here is text.
         try administer(["put", key], after: "base64 -d |", input: value.base64EncodedString())
     }
 
@@ -120,6 +120,6 @@ public final class EtcdNodes: Sendable {
         return found
     }
 
-    /// Ends the nodes; a second call does nothing.
+    /// Ends the nodes; a second call has no effect.
     public func stop() { script.stop() }
 }

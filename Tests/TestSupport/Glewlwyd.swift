@@ -47,7 +47,7 @@ public final class Glewlwyd: Sendable {
 
     /// Starts a server and waits until it is ready.
     ///
-    /// - Throws: ``ServerFailure`` with what it printed; when it is not installed, with the words "run scripts/setup
+    /// - Throws: ``ServerFailure`` with its output; when it is not installed, with the words "run scripts/setup
     ///   test".
     public init(_ settings: Settings = Settings()) throws {
         script = try ServerScript(
@@ -61,7 +61,7 @@ public final class Glewlwyd: Sendable {
         facts = try JSONDecoder().decode(Facts.self, from: script.facts)
     }
 
-    /// Ends the server; a second call does nothing.
+    /// Ends the server; a second call has no effect.
     public func stop() { script.stop() }
 
     /// The issuer; discovery is at `/.well-known/openid-configuration` below it.
@@ -86,8 +86,8 @@ public final class Glewlwyd: Sendable {
     public var certificateFile: String? { facts.ca }
     /// Confidential, authenticating by a certificate of a server with TLS (RFC 8705 §2.1).
     public var certificateClient: Client { Client(id: "mtls", secret: nil) }
-    /// The PEM files of a certificate that ``certificateFile`` issued: `client` for ``certificateClient``, `stranger`
-    /// for somebody else; `forged` bears the name of the former but is signed by itself.
+    /// The PEM files of a certificate that ``certificateFile`` issued: `client` for ``certificateClient``,
+    /// `stranger` for a different client; `forged` bears the name of the former but is signed by itself.
     public func clientCertificate(_ name: String) -> (certificate: String, key: String) {
         let start = (facts.certificates ?? "") + "/" + name
         return (start + ".pem", start + ".key")

@@ -2,10 +2,10 @@ import Foundation
 
 /// Makes a program, such as a script, that can be run at once.
 ///
-/// A process of its own writes it: what a program of many threads has open for writing while another thread starts a
-/// process is open there, too, for a moment, and as long the kernel runs no file that is (`ETXTBSY`).
+/// A process of its own writes it. If a program of many threads has a file open for writing while another thread
+/// starts a process, that process has it open for a moment, too. The kernel does not run such a file (`ETXTBSY`).
 ///
-/// - Throws: where it cannot be written.
+/// - Throws: if it cannot be written.
 public func installProgram(_ text: String, at path: String, mode: Int = 0o700) throws {
     struct Failure: Error { let errors: String }
     let installed = try ChildProcess(

@@ -2,7 +2,7 @@ import Foundation
 
 /// A KeePassXC database that is open to the Secret Service, and the settings that let KeePassXC run unattended.
 struct KeePassXCDatabase {
-    /// Both are ended by a newline where KeePassXC reads them.
+    /// Both are ended by a newline when KeePassXC reads them.
     static let password = "private-database"
 
     /// The command that starts KeePassXC with the database; it reads the password from standard input.

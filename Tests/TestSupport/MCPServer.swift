@@ -1,7 +1,7 @@
 import Foundation
 
-/// A server of the official Python SDK of the Model Context Protocol, on a port of the loopback, that takes the tokens of
-/// an authorization server.
+/// A server of the official Python SDK of the Model Context Protocol, on a port of the loopback, that takes the
+/// tokens of an authorization server.
 ///
 /// It ends with ``stop()``, with the last reference, and with the test process.
 public final class MCPServer: Sendable {
@@ -17,7 +17,7 @@ public final class MCPServer: Sendable {
     /// - Parameters:
     ///   - port: a free port.
     ///   - issuer: whose tokens it takes.
-    /// - Throws: ``ServerFailure`` with what it printed; when it is not installed, with the words "run scripts/setup
+    /// - Throws: ``ServerFailure`` with its output; when it is not installed, with the words "run scripts/setup
     ///   test".
     public init(port: UInt16, issuer: String) throws {
         var environment = ProcessInfo.processInfo.environment.filter {
@@ -30,7 +30,7 @@ public final class MCPServer: Sendable {
         (python, address) = (facts["python"] ?? "", facts["url"] ?? "")
     }
 
-    /// Ends the server; a second call does nothing.
+    /// Ends the server; a second call has no effect.
     public func stop() { script.stop() }
 
     /// The script of many clients that start at once, of several kinds.

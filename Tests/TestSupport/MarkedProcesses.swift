@@ -1,8 +1,8 @@
 import Foundation
 
-/// The processes that were given a mark: a variable that plugins get, and that whatever they start inherits.
+/// The processes that were given a mark: a variable that plugins get, and that their children inherit.
 ///
-/// The kernel tells it of each process, whatever number a namespace gives that, and whatever has become of its parents.
+/// The kernel shows it for each process, under any number in a namespace, and after any end of its parents.
 public struct MarkedProcesses: Sendable {
     /// A process with the mark.
     public struct Found: Sendable, CustomStringConvertible {
@@ -29,7 +29,7 @@ public struct MarkedProcesses: Sendable {
     /// Names the mark.
     public init(_ mark: String) { entry = Data("\(Self.variable)=\(mark)\0".utf8) }
 
-    /// Those that live now. One that has ended, and that nobody has waited for, is none.
+    /// Those that live now. A process that has ended without a wait for it does not count.
     public var all: [Found] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
         return names.compactMap { pid_t($0) }.compactMap { id in
@@ -46,7 +46,7 @@ public struct MarkedProcesses: Sendable {
 
     /// Waits for one whose arguments hold `text`.
     ///
-    /// - Throws: ``ProcessFailure`` when there is none within `seconds`.
+    /// - Throws: ``ProcessFailure`` without one within `seconds`.
     public func first(with text: String, within seconds: Double = 60) throws -> Found {
         let limit = ContinuousClock.now + .seconds(seconds)
         while true {
@@ -59,7 +59,7 @@ public struct MarkedProcesses: Sendable {
         }
     }
 
-    /// Waits until none is left for which `counts` says so.
+    /// Waits until no process is left for which `counts` is true.
     ///
     /// - Throws: ``ProcessFailure`` when there still is one after `seconds`.
     public func end(within seconds: Double, where counts: (Found) -> Bool = { _ in true }) throws {

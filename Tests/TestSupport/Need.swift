@@ -2,12 +2,12 @@ import Foundation
 import Testing
 
 /// A need of a test that not every machine that runs the tests meets. This is the one place that decides which
-/// tests are left out there, and that none is left out in silence where a change is judged.
+/// tests are left out there, and that no test is silently left out when a change is judged.
 public struct Need: Sendable {
     /// The description of the need, for the reader of a skipped test.
     public let what: String
-    /// Whether every run that judges a change has it: what `scripts/install-packages test` installs, and what the kernel
-    /// lets root do. The rest is in no Debian 12, or is large and asked for by name.
+    /// Whether every run that judges a change has it: the packages of `scripts/install-packages test`, and the
+    /// calls that the kernel allows root. The rest is in no Debian 12, or is large and asked for by name.
     public let isDemanded: Bool
     private let isThere: @Sendable () -> Bool
 
@@ -20,7 +20,7 @@ public struct Need: Sendable {
 
     /// Whether it is met.
     ///
-    /// - Throws: ``Missing`` where it is not, and `CI` is set: there a test that is left out is a test that fails.
+    /// - Throws: ``Missing`` if it is not, and `CI` is set: there a test that is left out is a test that fails.
     public func isMet(
         _ environment: [String: String] = ProcessInfo.processInfo.environment
     ) throws -> Bool {
@@ -31,7 +31,7 @@ public struct Need: Sendable {
         return false
     }
 
-    /// A need that is not met where it has to be.
+    /// A missing need that has to be met.
     public struct Missing: Error, CustomStringConvertible {
         /// The part that is missing.
         public let description: String
@@ -74,7 +74,7 @@ extension Need {
         "a kernel with all the walls of plugins: Landlock, seccomp, keyrings, PID namespaces",
         isThere: Machine.hasWalls)
 
-    /// strace, and a machine where a process may trace another.
+    /// strace, and a machine on which a process may trace another.
     public static let tracing = Need("strace that may trace", isThere: Machine.mayTrace)
 
     /// Namespaces of a user's own, by bubblewrap and unshare, with keys and mounts in them.
@@ -120,7 +120,7 @@ private enum Machine {
         return isAdded
     }()
 
-    /// The supervisor names what is missing after its greeting.
+    /// The supervisor names the missing parts after its greeting.
     static let hasWalls =
         (try? ChildProcess(BuiltProgram.path, ["__confine", "--lacks"]).run())?.standardOutput == "confine 2\n"
 
@@ -131,7 +131,7 @@ private enum Machine {
 }
 
 extension Trait where Self == ConditionTrait {
-    /// Leaves a test out where it lacks what it needs; where `CI` is set it fails there.
+    /// Leaves a test out if its needs are not met; if `CI` is set it fails there.
     public static func needs(_ need: Need, sourceLocation: SourceLocation = #_sourceLocation) -> Self {
         .enabled(Comment(rawValue: need.what), sourceLocation: sourceLocation) { try need.isMet() }
     }

@@ -1,10 +1,10 @@
 import Foundation
 
-/// A session bus with its own keyring, in folders of its own: nothing of the machine's session is touched,
-/// and any number of them can run side by side.
+/// A session bus with its own keyring, in directories of its own: it leaves the machine's session alone, and any
+/// number of them can run side by side.
 ///
-/// The bus starts no services by itself. Everything ends with ``stop()``, at the latest with the last reference; call
-/// it where a process may end right after its test, as in exit tests.
+/// The bus starts no services by itself. Everything ends with ``stop()``, at the latest with the last reference;
+/// call it if a process may end right after its test, as in exit tests.
 public final class PrivateKeyring: @unchecked Sendable {
     /// The provider of the Secret Service.
     public enum Provider: Sendable {
@@ -22,7 +22,8 @@ public final class PrivateKeyring: @unchecked Sendable {
         case program(String, [String])
     }
 
-    /// The variables that a program needs to use this bus and keyring, and a `PATH`; nothing else of the caller's.
+    /// The variables that a program needs to use this bus and keyring, and a `PATH`; no other variable of the
+    /// caller.
     public let environment: [String: String]
     /// The bus's address.
     public var busAddress: String { environment["DBUS_SESSION_BUS_ADDRESS"] ?? "" }
@@ -41,7 +42,7 @@ public final class PrivateKeyring: @unchecked Sendable {
         isInstalled && areInstalled(["keepassxc", "keepassxc-cli", "secret-tool"])
     }
 
-    /// Whether KWallet and what its test needs are there.
+    /// Whether KWallet and the programs that its test needs are there.
     public static var isKWalletInstalled: Bool {
         // Without this plugin of Qt's it cannot agree on a key.
         let folders = (try? FileManager.default.contentsOfDirectory(atPath: "/usr/lib")) ?? []
@@ -55,7 +56,7 @@ public final class PrivateKeyring: @unchecked Sendable {
         programs.allSatisfy { FileManager.default.isExecutableFile(atPath: "/usr/bin/" + $0) }
     }
 
-    /// Starts a bus and, unless nobody is to provide it, the service; returns when it answers.
+    /// Starts a bus and, unless it is to have no service, the service; returns when it answers.
     public init(_ provider: Provider = .gnomeKeyring) throws {
         self.provider = provider
         folder = try TemporaryFolder()
@@ -170,8 +171,8 @@ public final class PrivateKeyring: @unchecked Sendable {
     /// Locks the default collection.
     public func lock() throws {
         if case .keePassXC = provider {
-            // It locks only after a question to the connection that asked for it. How the tool ends does not matter:
-            // libsecret 0.20.5 crashes after the lock.
+            // It locks only after a question to the connection that asked for it. How the tool ends does not
+            // matter: libsecret 0.20.5 crashes after the lock.
             _ = try ChildProcess("secret-tool", ["lock"], environment: environment).run(seconds: 20)
             return try waitForCollection(locked: true)
         }

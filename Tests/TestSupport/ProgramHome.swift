@@ -4,7 +4,7 @@ import Foundation
 public struct ProgramHome: Sendable {
     /// The path of the home.
     public let path: String
-    /// The variables that every call gets; nothing of whoever runs the tests.
+    /// The variables that every call gets; not those of the user that runs the tests.
     public let environment: [String: String]
 
     /// The program that was built with the tests.
@@ -14,14 +14,14 @@ public struct ProgramHome: Sendable {
     ///
     /// - Parameters:
     ///   - busAddress: the bus; `nil` for one that is not there.
-    ///   - variables: added to the environment, or removed from it where the value is `nil`.
+    ///   - variables: added to the environment, or removed from it if the value is `nil`.
     public init(_ path: String, busAddress: String? = nil, _ variables: [String: String?] = [:]) throws {
         self.path = path
         var environment = [
             "HOME": path, "XDG_CONFIG_HOME": path + "/config", "XDG_DATA_HOME": path + "/data",
             "XDG_CONFIG_DIRS": path + "/etc", "XDG_DATA_DIRS": path + "/share", "XDG_RUNTIME_DIR": path + "/run",
             "TMPDIR": path + "/tmp", "PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8",
-            // The bus of whoever runs the tests is never asked.
+            // The bus of the user that runs the tests is never asked.
             "DBUS_SESSION_BUS_ADDRESS": busAddress ?? "unix:path=" + path + "/run/bus",
             // The kernel's keyring outlives a home; the tests of the cache turn it on.
             "CREDMGR_CACHE": "off",
@@ -65,7 +65,7 @@ public struct ProgramHome: Sendable {
         return file
     }
 
-    /// The text of a file below the home; `nil` where there is none.
+    /// The text of a file below the home; `nil` if there is no such file.
     public func text(of name: String) -> String? {
         FileManager.default.contents(atPath: path + "/" + name).map { String(decoding: $0, as: UTF8.self) }
     }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A server that is every kind of registry, with one thing in each, and lets nobody in without one token: Python and npm
+/// A server that is every kind of registry, with one thing in each, and accepts only one token: Python and npm
 /// packages, crates, Go and Terraform modules, images, a Kubernetes API.
 ///
 /// It ends with ``stop()``, with the last reference, and with the test process.
@@ -14,8 +14,8 @@ public final class Registries: Sendable {
 
     /// Starts it.
     ///
-    /// - Parameter token: what lets in.
-    /// - Throws: ``ServerFailure`` with what it printed.
+    /// - Parameter token: the token that it accepts.
+    /// - Throws: ``ServerFailure`` with its output.
     public init(token: String) throws {
         script = try ServerScript("registries", environment: ["TOKEN": token])
         facts = try JSONDecoder().decode(Facts.self, from: script.facts)
@@ -23,7 +23,7 @@ public final class Registries: Sendable {
 
     deinit { stop() }
 
-    /// Ends the server; a second call does nothing.
+    /// Ends the server; a second call has no effect.
     public func stop() { script.stop() }
 
     /// Host and port without TLS.
@@ -54,7 +54,7 @@ public final class Dovecot: Sendable {
     /// Starts it.
     ///
     /// - Parameter introspection: the endpoint (RFC 7662); its answer names the user as `email`.
-    /// - Throws: ``ServerFailure`` with what it printed; when it is not installed, with the words "run scripts/setup
+    /// - Throws: ``ServerFailure`` with its output; when it is not installed, with the words "run scripts/setup
     ///   test".
     public init(introspection: String) throws {
         script = try ServerScript("dovecot", environment: ["INTROSPECTION": introspection])
@@ -63,7 +63,7 @@ public final class Dovecot: Sendable {
 
     deinit { stop() }
 
-    /// Ends the server; a second call does nothing.
+    /// Ends the server; a second call has no effect.
     public func stop() { script.stop() }
 
     /// Host and port of IMAP with TLS.
@@ -89,7 +89,7 @@ public final class GitHubServer: Sendable {
 
     /// Starts it.
     ///
-    /// - Throws: ``ServerFailure`` with what it printed.
+    /// - Throws: ``ServerFailure`` with its output.
     public init() throws {
         script = try ServerScript("github-enterprise", environment: [:])
         facts = try JSONDecoder().decode(Facts.self, from: script.facts)
@@ -97,7 +97,7 @@ public final class GitHubServer: Sendable {
 
     deinit { stop() }
 
-    /// Ends the server; a second call does nothing.
+    /// Ends the server; a second call has no effect.
     public func stop() { script.stop() }
 
     /// Host and port.

@@ -6,8 +6,8 @@ import Foundation
 public final class RealServer: Sendable {
     /// The servers.
     public enum Kind: String, Sendable {
-        /// Canaille, an identity server built on Authlib: two users, several signature algorithms, registration, sign-in
-        /// by assertion.
+        /// Canaille, an identity server built on Authlib: two users, several signature algorithms, registration,
+        /// sign-in by assertion.
         case canaille
         /// idpyoidc, IdentityPython's library: token exchange; everybody is alice without a login page.
         case idpy
@@ -22,7 +22,7 @@ public final class RealServer: Sendable {
 
     /// Starts a server and waits until it is ready.
     ///
-    /// - Throws: ``ServerFailure`` with what it printed; when it is not installed, with the words "run scripts/setup
+    /// - Throws: ``ServerFailure`` with its output; when it is not installed, with the words "run scripts/setup
     ///   test".
     public init(_ kind: Kind, redirectURIs: [String]) throws {
         let cache = ProcessInfo.processInfo.environment.filter { ["HOME", "XDG_CACHE_HOME"].contains($0.key) }
@@ -32,7 +32,7 @@ public final class RealServer: Sendable {
         facts = try JSONDecoder().decode(Facts.self, from: script.facts)
     }
 
-    /// Ends the server; a second call does nothing.
+    /// Ends the server; a second call has no effect.
     public func stop() { script.stop() }
 
     /// The issuer.
@@ -41,6 +41,6 @@ public final class RealServer: Sendable {
     public func secret(of client: String) -> String? { facts.clients[client] ?? nil }
     /// The password of a user.
     public func password(of user: String) -> String { facts.users?[user] ?? "" }
-    /// The JWK that the assertions of the client `assertion` are signed with; empty where there is none.
+    /// The JWK that signs the assertions of the client `assertion`; empty without one.
     public var assertionKeyFile: String { facts.assertion_key ?? "" }
 }

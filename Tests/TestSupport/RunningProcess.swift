@@ -3,14 +3,14 @@ import Foundation
 
 /// A program that a test has started and that runs beside it.
 ///
-/// Threads of its own read what the program prints and wait for its end, so that a busy machine with all threads of the
-/// shared pools taken delays none of them. Each wait has a limit that names the program and what it was waited for. A
+/// Threads of its own read the program's output and wait for its end, so that a busy machine with all threads of
+/// the shared pools taken delays no test. Each wait has a limit that names the program and the awaited event. A
 /// wait for the end is for the program alone: programs that it leaves behind in the background do not delay it.
 ///
 /// The program leads a process group, and has no signal blocked or ignored. It ends at the latest with the last
 /// reference.
 public final class RunningProcess: Sendable {
-    /// A pipe that nobody reads any more is an error to whoever writes, as in the product, and not the end of the tests.
+    /// A pipe without a reader is an error to its writer, as in the product, and not the end of the tests.
     private static let ignoresBrokenPipes: Void = { _ = Glibc.signal(SIGPIPE, SIG_IGN) }()
 
     /// The stream that the program writes to.
@@ -42,7 +42,7 @@ public final class RunningProcess: Sendable {
         self.call = call
         let source = try input == .pipe ? Pipe.make() : nil
         let output = try Pipe.make(), errors = try Pipe.make()
-        // The ends of the program are open in it alone: the reader would see no end of what it prints.
+        // The ends of the program are open in it alone: otherwise the reader would see no end of its output.
         defer {
             close(output.write)
             close(errors.write)
@@ -64,9 +64,9 @@ public final class RunningProcess: Sendable {
 
     // MARK: What it prints
 
-    /// The next whole line that nobody has taken; `nil` at the end of the stream.
+    /// The next whole line that no call has taken; `nil` at the end of the stream.
     ///
-    /// - Throws: ``ProcessFailure`` when there is none within `seconds`.
+    /// - Throws: ``ProcessFailure`` without one within `seconds`.
     public func line(_ stream: Stream = .output, within seconds: Double = 120) throws -> String? {
         try state.wait(seconds, orFailWith: { failure("has no further line of \(stream.rawValue)", $0) }) { inner in
             let text = inner[stream]
@@ -91,9 +91,9 @@ public final class RunningProcess: Sendable {
         try wait(until: "'\(text)'", on: stream, within: seconds) { $0.contains(text) }
     }
 
-    /// Waits until what the program has printed is as `isEnough` wants it.
+    /// Waits until the program's output satisfies `isEnough`.
     ///
-    /// - Parameter what: what is waited for, for the failure.
+    /// - Parameter what: the awaited event, for the failure.
     /// - Returns: all that it has printed to the stream so far.
     /// - Throws: as ``wait(for:on:within:)``.
     @discardableResult public func wait(
@@ -131,7 +131,7 @@ public final class RunningProcess: Sendable {
         }
     }
 
-    /// Ends its standard input; a second call does nothing.
+    /// Ends its standard input; a second call has no effect.
     public func closeInput() { state.closeInput() }
 
     // MARK: Its end
@@ -142,15 +142,15 @@ public final class RunningProcess: Sendable {
     /// Sends the process a signal, unless it has ended.
     public func send(_ signal: Int32) { state.send(signal, toGroup: false) }
 
-    /// Ends the process and its group at once, and waits for its end; a second call does nothing.
+    /// Ends the process and its group at once, and waits for its end; a second call has no effect.
     public func kill() {
         state.send(SIGKILL, toGroup: true)
         state.closeInput()
-        // The kernel ends it; what cannot be waited for here is reaped by the thread that waits.
+        // The kernel ends it; a process that cannot be waited for here is reaped by the thread that waits.
         _ = try? status(within: 30)
     }
 
-    /// Waits for the end of the process; what it started may live on.
+    /// Waits for the end of the process; its children may live on.
     ///
     /// - Returns: the exit status, or 128 plus the signal's number.
     /// - Throws: ``ProcessFailure`` when it does not end within `seconds`; it is killed then.
@@ -166,8 +166,8 @@ public final class RunningProcess: Sendable {
 
     /// Waits for the end of the process and of all that it prints.
     ///
-    /// - Throws: ``ProcessFailure`` when they do not end within `seconds`; it and its group are killed then. Also when it
-    ///   is `credmgr` and shows a secret that ``Canary`` watches over.
+    /// - Throws: ``ProcessFailure`` when they do not end within `seconds`; it and its group are killed then. Also
+    ///   when it is `credmgr` and shows a secret that ``Canary`` watches over.
     public func outcome(within seconds: Double = 120) throws -> ChildProcess.Outcome {
         let limit = ContinuousClock.now + .seconds(seconds)
         let end = try end(within: seconds)
@@ -205,7 +205,7 @@ public final class RunningProcess: Sendable {
 
 /// Why a program of a test was not waited for any longer, or could not be started.
 public struct ProcessFailure: Error, CustomStringConvertible {
-    /// The program, what was waited for and how long, and the end of what it printed.
+    /// The program, the awaited event, the time, and the end of its output.
     public let description: String
 }
 
@@ -230,8 +230,8 @@ extension RunningProcess {
         }
         _ = linux_spawn_add_closefrom(&actions, Int32(descriptors.count))
         if let directory = call.directory { _ = linux_spawn_add_chdir(&actions, directory) }
-        // A program inherits what its caller blocks and ignores. The runner of the tests blocks signals, and a shell that
-        // runs it in the background ignores some.
+        // A program inherits the blocked and ignored signals of its caller. The runner of the tests blocks signals,
+        // and a shell that runs it in the background ignores some.
         var none = sigset_t(), all = sigset_t()
         sigemptyset(&none)
         sigfillset(&all)
@@ -270,7 +270,7 @@ extension RunningProcess {
         let exitStatus: Int32
         let signal: Int32?
 
-        /// Reads what `waitpid` gave.
+        /// Reads the status from `waitpid`.
         init(_ status: Int32) {
             let number = status & 0x7F
             signal = number == 0 ? nil : number
@@ -350,7 +350,7 @@ extension RunningProcess {
             return inner[stream].text
         }
 
-        /// The end of what it has printed, for a failure.
+        /// The end of its output, for a failure.
         var printed: String {
             [Stream.output, .errors].map { stream in
                 let text = text(stream)
@@ -429,7 +429,7 @@ extension RunningProcess {
 
         func startWaiting() {
             let thread = Thread { [self] in
-                // It stays a zombie, whose number is nobody else's, until the lock is held.
+                // It stays a zombie, whose number no other process has, until the lock is held.
                 var info = siginfo_t()
                 while waitid(P_PID, id_t(id), &info, WEXITED | WNOWAIT) < 0, errno == EINTR {}
                 change { inner in

@@ -18,8 +18,8 @@ final class ServerScript: Sendable {
     ///
     /// - Parameters:
     ///   - name: the script.
-    ///   - environment: its whole environment, besides a `PATH`.
-    /// - Throws: ``ServerFailure`` with what it printed; when it is not installed, with the words "run scripts/setup
+    ///   - environment: its whole environment, in addition to a `PATH`.
+    /// - Throws: ``ServerFailure`` with its output; when it is not installed, with the words "run scripts/setup
     ///   test".
     convenience init(_ name: String, environment: [String: String]) throws {
         // Another program may take the free port before the server does.
@@ -45,7 +45,7 @@ final class ServerScript: Sendable {
 
     deinit { stop() }
 
-    /// Ends the server; a second call does nothing.
+    /// Ends the server; a second call has no effect.
     func stop() {
         // Its script ends the server, by process id, when its input ends.
         process.closeInput()
@@ -54,16 +54,16 @@ final class ServerScript: Sendable {
     }
 }
 
-/// Why a server, or a sign-in at it, did not work.
+/// The reason why a server, or a sign-in to it, did not work.
 public struct ServerFailure: Error, CustomStringConvertible {
     /// The printed output, or the remedy.
     public let description: String
 }
 
-/// A TCP port of 127.0.0.1 that nobody listens on, and that no other test of this process is given.
+/// A TCP port of 127.0.0.1 that no process listens on, and that no other test of this process is given.
 ///
-/// It is none of those that the kernel gives out by itself, to servers that ask for any port and to outgoing
-/// connections: one of those might have it before the caller does.
+/// The kernel does not give it out by itself, to servers that ask for any port or to outgoing connections: one of
+/// those might have it before the caller does.
 public func freePort() throws -> UInt16 {
     for _ in 0..<1_000 {
         let port = nextPort.withLock { next in
@@ -75,7 +75,7 @@ public func freePort() throws -> UInt16 {
     throw ServerFailure(description: "no free port")
 }
 
-/// The last port that was given out; each process begins elsewhere.
+/// The last port that was given out; each process begins at another one.
 private let nextPort = Mutex(UInt16.random(in: 12_000..<30_000))
 
 private func isFree(_ port: UInt16) throws -> Bool {

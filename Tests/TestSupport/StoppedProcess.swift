@@ -7,7 +7,7 @@ public final class StoppedProcess: Sendable {
 
     /// Starts it, and comes back when it has stopped.
     ///
-    /// - Throws: where it does not start, or ends without stopping.
+    /// - Throws: if it does not start, or ends without stopping.
     public init(_ program: String, _ arguments: [String]) throws {
         var words: [UnsafeMutablePointer<CChar>?] = ([program] + arguments).map { strdup($0) } + [nil]
         defer { for word in words { free(word) } }

@@ -2,10 +2,10 @@ package import CredentialCore
 
 /// The location of a B2C tenant, and the form of its URLs.
 ///
-/// Every form that Microsoft's documentation and the old samples use is read: the tenant by name or GUID, the policy
-/// in the path or as the query parameter `p`, with or without `tfp`, on login.microsoftonline.com, b2clogin.com,
-/// sovereign clouds and custom domains, given as authority, endpoint or discovery URL. URLs are built again in the
-/// form they were given in.
+/// Reads every form in Microsoft's documentation and the old samples. The tenant is a name or GUID, and the policy
+/// is in the path or in the query parameter `p`, with or without `tfp`. The host is login.microsoftonline.com,
+/// b2clogin.com, a sovereign cloud or a custom domain, and the text an authority, endpoint or discovery URL. URLs
+/// are built again in the form they were given in.
 package struct B2CAuthority: Sendable, Hashable {
     /// Scheme, host and port.
     package private(set) var base: URI
@@ -15,9 +15,9 @@ package struct B2CAuthority: Sendable, Hashable {
     package let policy: B2CPolicy?
     /// The position of the policy in a URL.
     package private(set) var form: Form
-    /// Whether `tfp` stands before the tenant.
+    /// Whether `tfp` precedes the tenant.
     package let hasTFP: Bool
-    /// The items of the query besides `p`, as written.
+    /// The items of the query other than `p`, as written.
     package let otherQuery: [String]
     /// Whether empty path components (`//`) were left out.
     package let isCollapsed: Bool
@@ -44,7 +44,7 @@ package struct B2CAuthority: Sendable, Hashable {
 
     /// Reads a URL in any of the forms.
     ///
-    /// - Throws: ``Problem`` for a URL that is none, is not secure, or names two policies.
+    /// - Throws: ``Problem`` for a text that is not a URL, is not secure, or names two policies.
     package init(_ text: String) throws(Problem) {
         guard let address = URI(text) else { throw Problem("is not an absolute URL") }
         guard address.isWeb, address.isSecure else {
@@ -96,14 +96,14 @@ package struct B2CAuthority: Sendable, Hashable {
         form = Self.queryHosts.contains(base.host) ? .query : .path
     }
 
-    /// The same authority with policies put elsewhere.
+    /// The same authority with policies in the place that `form` gives.
     func with(form: Form) -> B2CAuthority {
         var copy = self
         copy.form = form
         return copy
     }
 
-    /// The same authority at another host, its policies where they were.
+    /// The same authority at another host, its policies in the same place.
     func at(_ base: URI) -> B2CAuthority {
         var copy = self
         copy.base = base
@@ -113,8 +113,8 @@ package struct B2CAuthority: Sendable, Hashable {
     /// `https://HOST`.
     static func base(_ host: String) -> URI? { host.isEmpty ? nil : URI("https://" + host) }
 
-    /// The host of the tenant's own that took the place of one that B2C has left (in December 2020); empty where the
-    /// tenant's name does not tell it, `nil` where the host still serves.
+    /// The tenant's own host in place of one that B2C has left (in December 2020). It is empty if the tenant's name
+    /// does not give it, `nil` if the host still serves.
     var ownHost: String? {
         let domain: String
         switch base.host {
@@ -132,17 +132,18 @@ package struct B2CAuthority: Sendable, Hashable {
 
     // MARK: Rules of the forms
 
-    /// Hosts where a policy goes in the query unless its URL says otherwise: those of the time before b2clogin.com.
+    /// Hosts at which a policy goes in the query unless its URL says otherwise: those of the time before
+    /// b2clogin.com.
     private static let queryHosts: Set<String> = [
         "login.microsoftonline.com", "login.windows.net", "login.microsoft.com", "sts.windows.net",
         "login.microsoftonline.us", "login-us.microsoftonline.com", "login.usgovcloudapi.net",
         "login.microsoftonline.de", "login.chinacloudapi.cn", "login.partner.microsoftonline.cn",
     ]
 
-    /// The words that begin what may stand after tenant and policy.
+    /// The first words of the endings that may follow tenant and policy.
     private static let endingWords: Set<String> = ["oauth2", "v2.0", "discovery", "openid", "login"]
 
-    /// Whether `ending` (lower-case) is empty or what may stand after tenant and policy.
+    /// Whether `ending` (lower-case) is empty or an ending that may follow tenant and policy.
     private static func isEnding(_ ending: [String]) -> Bool {
         switch ending {
         case [], ["login"], ["v2.0"], ["oauth2", "v2.0"], ["discovery", "v2.0", "keys"],
@@ -156,8 +157,8 @@ package struct B2CAuthority: Sendable, Hashable {
         }
     }
 
-    /// Whether `text` can be a tenant: a domain name or a GUID, but none of the words for "any tenant", which B2C
-    /// does not have.
+    /// Whether `text` can be a tenant: a domain name or a GUID, not a word for "any tenant", which B2C does not
+    /// have.
     static func isTenant(_ text: String) -> Bool {
         DefinitionValidation.tenant(text) == nil
             && !["common", "organizations", "consumers"].contains(text.lowercased())

@@ -7,7 +7,7 @@ package import CredentialCore
 package struct B2CPolicy: Sendable, Hashable, CustomStringConvertible {
     /// The name as the definition or the user spells it.
     package let written: String
-    /// The name in lower case: what is compared, and what keys are made of.
+    /// The name in lower case, for comparisons and keys.
     package var canonical: String { written.lowercased() }
 
     /// Takes a name; `nil` when it obeys not the rule of ``Identifier``.

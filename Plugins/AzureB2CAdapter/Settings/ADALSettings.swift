@@ -75,7 +75,7 @@ struct ADALSettings {
         }
     }
 
-    /// The authority is a base without a policy; ADAL put `p` into the query of what it built on it.
+    /// The authority is a base without a policy; ADAL put `p` into the query of the URLs that it built on it.
     private mutating func readAuthority() {
         guard let authority = draft.authority("authority", isRequired: true) else { return }
         let written = draft.type.defaultPolicy.flatMap { draft.type.policies[$0] }
@@ -114,7 +114,7 @@ struct ADALSettings {
             draft.type.additionalScope = additional
         }
         if draft.fate(of: "scopes") == .refused { return }
-        // ADAL asked for openid by itself; B2C gives nothing to validate a sign-in by without it.
+        // ADAL asked for openid by itself; without it B2C gives no ID token to validate a sign-in by.
         let named = scopes.isEmpty ? [draft.type.clientID] : scopes
         let all = (options.exact && !scopes.isEmpty ? [] : ["openid"]) + named
         draft.setScope(all, exact: options.exact, key: draft.settings["scopes"] == nil ? "(scope)" : "scopes")

@@ -10,17 +10,17 @@ package struct ImportLine: Sendable, Hashable, CustomStringConvertible {
         case changed
         /// Left out: it has no meaning here.
         case ignored
-        /// Not acceptable; nothing is imported.
+        /// Not acceptable; the import fails.
         case refused
     }
 
     /// The key as the settings spell it.
     package let key: String
-    /// Its line, counted from 1; `nil` where the form has no lines or the key is not there.
+    /// Its line, counted from 1; `nil` if the form has no lines or the key is not there.
     package let line: Int?
     /// The result for the key.
     package let fate: Disposition
-    /// As or into what, or why; never the value of a secret.
+    /// The new name or value, or the reason; never the value of a secret.
     package let text: LocalizedMessage
 
     /// One line for people: "bhh (line 16) used as redirect_uri", "fullScreen (line 23) ignored: the layout …".

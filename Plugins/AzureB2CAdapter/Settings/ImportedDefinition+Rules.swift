@@ -3,10 +3,10 @@ internal import PropertyLists
 
 /// The rules that the forms share.
 extension ImportedDefinition {
-    /// The type's name: the one asked for, else the one in the file. It is kept as spelled, three c's and all: it is what
-    /// tools look the type up by.
+    /// The type's name: the one asked for, else the one in the file. It is kept as spelled, three c's included:
+    /// tools look the type up by it.
     ///
-    /// - Throws: ``ErrorCode/usage`` for none, or one that is no name here, with the command that gives one.
+    /// - Throws: ``ErrorCode/usage`` for no name, or one that is not valid here, with the command that gives one.
     static func name(
         _ wished: String?, inFile found: String?, place: String
     ) throws(CredentialError) -> String {
@@ -40,8 +40,8 @@ extension ImportedDefinition {
         use(key, "as client_id")
     }
 
-    /// The client secret: an empty one is none, for B2C refuses any secret, an empty one too, from a public client
-    /// (AADB2C90084).
+    /// The client secret. An empty one counts as missing, for B2C refuses any secret, an empty one too, from a
+    /// public client (AADB2C90084).
     mutating func readClientSecret(_ key: String) {
         guard settings[key] != nil else { return }
         if let secret = text(key) {
@@ -75,7 +75,7 @@ extension ImportedDefinition {
         }
     }
 
-    /// The API, at `key`; `mend` gives the URL meant by a slip in it and says what is wrong.
+    /// The API, at `key`; `mend` gives the URL meant by a slip in it and describes the fault.
     mutating func readAPI(_ key: String, mend: (String) -> (fixed: String, problem: LocalizedMessage)?, fix: Bool) {
         guard let text = text(key) else {
             if settings[key] != nil, fate(of: key) == nil { ignore(key, "empty: relative URLs have no base") }
@@ -99,7 +99,7 @@ extension ImportedDefinition {
     ///
     /// For hosts that B2C has left, with `fix`, the tenant's own one is taken.
     ///
-    /// - Returns: what the report has to say of the host, to follow what it says of the key.
+    /// - Returns: the report's words about the host, to follow those about the key.
     mutating func setAuthority(_ authority: B2CAuthority, defaultPolicy: B2CPolicy, fix: Bool) -> LocalizedMessage {
         var authority = authority
         var remark: LocalizedMessage = ""
@@ -122,7 +122,7 @@ extension ImportedDefinition {
     /// The scopes: those of the app, and `offline_access` unless `exact`, without which sign-ins end within the
     /// hour.
     ///
-    /// - Parameter key: where the report speaks of them.
+    /// - Parameter key: the key that the report names for them.
     mutating func setScope(_ scope: [String], exact: Bool, key: String) {
         var seen: Set<String> = []
         type.scope = scope.filter { seen.insert($0).inserted }

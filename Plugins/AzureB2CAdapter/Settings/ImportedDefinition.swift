@@ -1,7 +1,7 @@
 internal import CredentialCore
 internal import PropertyLists
 
-/// A definition in the making: the settings read so far, what they gave, and what became of each key.
+/// A definition in the making: the settings read so far, their values, and the outcome for each key.
 struct ImportedDefinition {
     /// The settings.
     let settings: PropertyListDictionary
@@ -29,7 +29,7 @@ struct ImportedDefinition {
         return trimmed.isEmpty ? nil : trimmed
     }
 
-    /// The text of a key that the settings must have; what is missing or empty is refused.
+    /// The text of a key that the settings must have; a missing or empty one is refused.
     mutating func required(_ key: String) -> String? {
         if let text = text(key) { return text }
         if fate(of: key) == nil { refuse(key, settings[key] == nil ? "is missing" : "is empty") }
@@ -87,7 +87,7 @@ struct ImportedDefinition {
 
     /// Notes that a key was taken over as it is.
     mutating func use(_ key: String, _ text: LocalizedMessage) { note(key, .used, text) }
-    /// Notes that a key was taken over in another form, or what was added.
+    /// Notes that a key was imported in another form, or an addition.
     mutating func change(_ key: String, _ text: LocalizedMessage) { note(key, .changed, text) }
     /// Notes that a key was left out.
     mutating func ignore(_ key: String, _ text: LocalizedMessage) { note(key, .ignored, text) }
@@ -101,7 +101,7 @@ struct ImportedDefinition {
     /// The last fate noted for `key`.
     func fate(of key: String) -> ImportLine.Disposition? { lines.last { $0.key == key }?.fate }
 
-    /// Notes every key that no rule has taken up.
+    /// Notes every key that no rule has read.
     ///
     /// - Parameter known: the keys of this form, for the nearest one.
     mutating func readRest(known: [String], _ options: SettingsPlist.Options) {

@@ -33,7 +33,7 @@ struct NXOAuth2Settings {
         if draft.settings["kIDMOAuth2SuccessPagePrefix"] != nil {
             draft.ignore("kIDMOAuth2SuccessPagePrefix", "not used by the sample")
         }
-        // The scopes stand in the sample's code, not in its settings.
+        // The sample has its scopes in its code, not in its settings.
         draft.setScope(["openid", draft.type.clientID], exact: options.exact, key: "(scope)")
         draft.readRest(known: Self.keys, options)
         return try draft.finished(place: place)
@@ -140,7 +140,7 @@ struct NXOAuth2Settings {
         }
     }
 
-    /// `text` without the ten letters and digits that Apple puts before a group's name, or what stands for them in a
+    /// `text` without the ten letters and digits that Apple puts before a group's name, or their placeholder in a
     /// project.
     private static func withoutTeamPrefix(_ text: String) -> String {
         for variable in ["$(AppIdentifierPrefix)", "$(TeamIdentifierPrefix)"] where text.hasPrefix(variable) {

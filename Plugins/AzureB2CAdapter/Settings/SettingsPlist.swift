@@ -3,18 +3,18 @@ internal import PropertyLists
 
 /// Reads the `settings.plist` of the iOS sample apps for Azure AD B2C as the definition of an account type.
 ///
-/// The forms are told apart by their keys: form A has `authURL` (NXOAuth2Client), form B `authority` (ADAL preview),
-/// form C, older, `authority` with `signInPolicyId`. `docs/how-to/import.md` lists every key.
+/// The forms are told apart by their keys: form A has `authURL` (NXOAuth2Client), form B `authority` (ADAL
+/// preview), form C, older, `authority` with `signInPolicyId`. `docs/how-to/import.md` lists every key.
 package enum SettingsPlist {
     /// Imports settings.
     ///
     /// - Parameters:
     ///   - bytes: an XML, binary or JSON property list.
     ///   - name: the type's name; `nil` for the one that form A holds.
-    ///   - fix: mends values that are plainly slips, where they would otherwise only be pointed out.
-    ///   - exact: keeps the scopes of the app, where `offline_access` would otherwise be added.
+    ///   - fix: corrects values that are plainly slips, which are otherwise only reported.
+    ///   - exact: keeps the scopes of the app, without adding `offline_access`.
     ///   - place: the file, for messages.
-    /// - Returns: the definition, and what became of each key.
+    /// - Returns: the definition, and the outcome for each key.
     /// - Throws: ``ErrorCode/configuration`` for a file that is no such settings, has placeholders left in it, or
     ///   values that cannot be used; ``ErrorCode/usage`` for a name that is missing or bad.
     package static func `import`(
@@ -47,11 +47,11 @@ package enum SettingsPlist {
         }
     }
 
-    /// Reads settings that stand in a folder of account types, as ``AccountTypeCatalog`` wants it: named by their
-    /// file, nothing mended.
+    /// Reads settings that are in a directory of account types, as ``AccountTypeCatalog`` requires it: named by
+    /// their file, without corrections.
     ///
-    /// - Throws: as ``import(_:name:fix:exact:place:)``; ``ErrorCode/configuration`` too for a key that is unknown,
-    ///   which nobody would see reported here, and for a client secret in a file that others may read.
+    /// - Throws: as ``import(_:name:fix:exact:place:)``; ``ErrorCode/configuration`` too for an unknown key, since
+    ///   no report shows it here, and for a client secret in a file that others may read.
     package static func definition(
         _ bytes: [UInt8], name: String, isPrivate: Bool, place: String
     ) throws(CredentialError) -> AccountType {

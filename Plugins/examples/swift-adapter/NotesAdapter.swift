@@ -2,9 +2,10 @@ import CredentialCore
 import OAuth
 import StrictJSON
 
-/// An adapter in Swift, to copy from: what one provider does differently from others that speak OAuth, and nothing else.
+/// An adapter in Swift, to copy from: only the differences of one provider from others that speak OAuth.
 ///
-/// A program gives it to its store, `AccountStore.Options.adapters`, and tries it by `AccountStore.conformance(of:)`.
+/// A program gives it to its store, `AccountStore.Options.adapters`, and tries it by
+/// `AccountStore.conformance(of:)`.
 struct NotesAdapter: CredentialAdapter {
     let name = "notes"
     let summary = "the notes service, which tells who signed in by a field of its own"

@@ -79,7 +79,8 @@ public struct AuditLine: Sendable {
         if JSONValue.string(text).bytes().count <= stringLimit { return text }
         var result = "", length = 8
         for scalar in text.unicodeScalars {
-            // The quotation marks are in the length of the escaped scalar, so this counts too much, never too little.
+            // The quotation marks are in the length of the escaped scalar, so this counts too much, never too
+            // little.
             length += JSONValue.string(String(scalar)).bytes().count - 2
             if length > stringLimit { break }
             result.unicodeScalars.append(scalar)

@@ -7,8 +7,8 @@ public protocol AuditLogs: Sendable {
     /// - Throws: ``ErrorCode/inputOutput``.
     func brokers() throws(CredentialError) -> [String]
 
-    /// Reads the lines of a log from its beginning. A later call of ``AuditLines/next()`` after the end gives the lines that
-    /// were added meanwhile.
+    /// Reads the lines of a log from its beginning. A later call of ``AuditLines/next()`` after the end gives the
+    /// lines that were added meanwhile.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
     func lines(of broker: String) throws(CredentialError) -> any AuditLines

@@ -3,8 +3,8 @@ import StrictJSON
 /// Checks that lines of an audit log follow each other: numbers without a gap, and each `p` the digest of the line
 /// before.
 ///
-/// A log may begin after its first line, as retention removes lines from the beginning. A line that a crash has cut is
-/// valid if the next whole line is a `start` whose `p` covers the cut one.
+/// A log may begin after its first line, as retention removes lines from the beginning. A line that a crash has cut
+/// is valid if the next whole line is a `start` whose `p` covers the cut one.
 public struct AuditVerifier: Sendable {
     /// The place of a line.
     public struct Place: Sendable, Equatable {

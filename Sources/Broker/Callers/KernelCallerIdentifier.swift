@@ -3,8 +3,9 @@ import Synchronization
 
 /// Identifies callers by what the kernel says of the process at the other end.
 ///
-/// The process may end or become another one while it is looked at. A reference of the kernel to the process shows that;
-/// without one, the start times before and after must be the same. A caller that changed meanwhile counts as unknown.
+/// The process may end or become another one while it is looked at. A reference of the kernel to the process shows
+/// that; without one, the start times before and after must be the same. A caller that changed meanwhile counts as
+/// unknown.
 public final class KernelCallerIdentifier: CallerIdentifier {
     /// The number of digests that are kept.
     private static let cacheLimit = 256
@@ -76,8 +77,8 @@ public final class KernelCallerIdentifier: CallerIdentifier {
         return "\(place):\(text)"
     }
 
-    /// The connection of OpenSSH that the caller is part of: its own client, which forwards the socket, or a session of
-    /// the server. Each connection has a key of its own.
+    /// The connection of OpenSSH that the caller is part of: its own client, which forwards the socket, or a
+    /// session of the server. Each connection has a key of its own.
     private func ssh(
         _ process: Int32, _ facts: ProcessFacts, _ file: ExecutableFile?, _ group: ControlGroup?
     ) -> (kind: String, value: String)? {

@@ -30,7 +30,8 @@ package struct HTTPConversation: BrokerConversation {
     ///   - configuration: returns the configuration as it applies now.
     ///   - account: returns the account that an entry means now; `nil` if it has none.
     ///   - refuse: is told of each request that is refused before the releaser is asked, for the log.
-    ///   - secret: the secret of the relay's run; any value passes if it is `nil`, since the socket is then the caller's own.
+    ///   - secret: the secret of the relay's run; any value passes if it is `nil`, since the socket is then the
+    ///     caller's own.
     package init(
         configuration: @escaping @Sendable () -> BrokerConfiguration, releaser: any TokenReleaser,
         account: @escaping @Sendable (BrokerEntry) -> Account?, clock: any WallClock, time: any BootClock,

@@ -10,8 +10,8 @@ enum HTTPHeadFault: Error, Hashable {
 
 /// The head of an HTTP/1 request (RFC 9112), without anything that two parsers could read in different ways.
 ///
-/// Not accepted: a bare LF or CR, folded fields, spaces before a colon, control characters, `Transfer-Encoding`, a body, and
-/// a second `Content-Length` or `Host`.
+/// Not accepted: a bare LF or CR, folded fields, spaces before a colon, control characters, `Transfer-Encoding`, a
+/// body, and a second `Content-Length` or `Host`.
 struct HTTPRequestHead: Sendable, Equatable {
     /// The most that a head has, in bytes.
     static let limit = 16 << 10
@@ -32,7 +32,8 @@ struct HTTPRequestHead: Sendable, Equatable {
         let value: String
     }
 
-    /// Returns the length of the head at the start of `bytes`, with its empty line; `nil` if the end is not there yet.
+    /// Returns the length of the head at the start of `bytes`, with its empty line; `nil` if the end is not there
+    /// yet.
     ///
     /// - Parameter start: the bytes that were looked at before.
     /// - Throws: ``HTTPHeadFault`` as soon as the bytes cannot become a head.
@@ -142,7 +143,8 @@ struct HTTPRequestHead: Sendable, Equatable {
         return String(Substring(bytes))
     }
 
-    /// Decodes percent-encoding; `nil` for an incomplete one, for control characters and for bytes that are not UTF-8.
+    /// Decodes percent-encoding; `nil` for an incomplete one, for control characters and for bytes that are not
+    /// UTF-8.
     private static func decoded(_ text: Substring, plusIsSpace: Bool) -> String? {
         var bytes: [UInt8] = []
         var rest = Array(text.utf8)[...]

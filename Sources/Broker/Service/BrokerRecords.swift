@@ -1,6 +1,7 @@
 public import CredentialCore
 
-/// The parts of a broker that this machine keeps or asks: the audit log, callers, consent and the boxes of oidc-agent.
+/// The parts of a broker that this machine keeps or asks: the audit log, callers, consent and the boxes of
+/// oidc-agent.
 public protocol BrokerRecords: Sendable {
     /// The audit logs, as commands read them.
     var auditLogs: any AuditLogs { get }

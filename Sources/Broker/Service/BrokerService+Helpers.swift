@@ -71,8 +71,8 @@ extension BrokerService {
         ])
     }
 
-    /// Answers kubectl (client.authentication.k8s.io): the input is the object of `KUBERNETES_EXEC_INFO`. Without the
-    /// cluster's server the entry alone decides, as the command does without `provideClusterInfo`.
+    /// Answers kubectl (client.authentication.k8s.io): the input is the object of `KUBERNETES_EXEC_INFO`. Without
+    /// the cluster's server the entry alone decides, as the command does without `provideClusterInfo`.
     private func kubernetes(
         _ input: JSONObject, _ entryName: String?, _ caller: Caller
     ) throws(BrokerFailure) -> JSONObject {

@@ -1,8 +1,8 @@
 public import CredentialCore
 public import StrictJSON
 
-/// The code that `credmgr token` uses: account choice, cache, token service and refresh worker. The broker has no other
-/// path to a token.
+/// The code that `credmgr token` uses: account choice, cache, token service and refresh worker. The broker has no
+/// other path to a token.
 public protocol TokenIssuer: Sendable {
     /// Returns the account that an entry means now.
     ///

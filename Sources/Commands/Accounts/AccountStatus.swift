@@ -1,7 +1,7 @@
 import CredentialCore
 import StrictJSON
 
-/// Whether one account can give tokens: what its record and its store say, without a request.
+/// Whether one account can give tokens, by its record and its store, without a request.
 struct AccountStatus {
     /// The account, as its record says.
     let account: Account
@@ -35,8 +35,8 @@ struct AccountStatus {
     ///   - group: its group.
     ///   - choice: why `token` would take it.
     ///   - isDefault: whether it is the default of its type.
-    ///   - type: the definition of its type, or why there is none.
-    ///   - set: what its store has, or why that cannot be read.
+    ///   - type: the definition of its type, or the reason for its absence.
+    ///   - set: the content of its store, or the error of reading it.
     ///   - now: the time.
     init(
         _ account: Account, in group: KeychainGroup, choice: Choice?, isDefault: Bool,
@@ -157,7 +157,7 @@ struct AccountStatus {
 }
 
 extension AccountStatus.Choice {
-    /// The rule, and where it is.
+    /// The rule and its location.
     fileprivate var text: LocalizedMessage {
         let text: LocalizedMessage =
             switch rule {

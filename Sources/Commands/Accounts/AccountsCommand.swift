@@ -36,7 +36,7 @@ struct AccountsCommand: Command {
             let undecryptable = session.undecryptable(in: group)
             for var account in registry.accounts where registration == nil || account.registration == registration {
                 if undecryptable.contains(account.id) { account.noteUndecryptable() }
-                // A definition that cannot be read is there, and `doctor` says what is wrong with it.
+                // A definition that cannot be read exists, and `doctor` reports its fault.
                 let isMissing = missing[account.type] ?? ((try? session.catalog.isDefined(account.type)) == false)
                 missing[account.type] = isMissing
                 rows.append(
@@ -75,8 +75,8 @@ extension CommandSession {
             isTerminal: context.console.resultIsTerminal, environment: context.environment)
     }
 
-    /// The accounts of a group that have nothing but a sign-in in the journal that no key opens any more. If the journal is
-    /// empty, as nearly always, nothing is opened for that; what cannot be found out now says nothing.
+    /// The accounts of a group that have only a sign-in in the journal that no key opens any more. If the journal
+    /// is empty, as nearly always, no store is opened for that; an error here is not reported.
     func undecryptable(in group: KeychainGroup) -> Set<String> {
         guard let waiting = try? context.journal.accounts(in: group), !waiting.isEmpty else { return [] }
         let repository = services(stores(mayPrompt: false)).repository

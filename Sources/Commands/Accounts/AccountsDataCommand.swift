@@ -3,7 +3,7 @@ import CredentialCore
 import OAuth
 import StrictJSON
 
-/// `credmgr accounts data`: what programs keep of their own beside an account.
+/// `credmgr accounts data`: data that programs keep of their own beside an account.
 struct AccountsDataCommand: Command {
     static let spec = CommandSpec(
         ["accounts", "data"], "show or replace the data of programs for an account",

@@ -68,7 +68,7 @@ struct AccountsShowCommand: Command {
         }
     }
 
-    /// A fact of the account, or of one of its sign-ins, which stands farther in; not shown where it is not known.
+    /// A fact of the account, or of one of its sign-ins, which is indented; an unknown fact is not shown.
     private struct Fact {
         var isOfSignIn = false
         let name: LocalizedMessage

@@ -1,10 +1,11 @@
 import CredentialCore
 
-/// The accounts that `token` would take where nothing names one: of each registration one, or none.
+/// The accounts that `token` would use if no name is given: of each registration at most one.
 struct DefaultAccounts {
     private var ids: [ClientIdentity: String] = [:]
 
-    /// - Parameter isWhole: whether every record could be read; else it is not known that an account is the only one.
+    /// - Parameter isWhole: whether every record could be read; else it is not known that an account is the only
+    ///   one.
     init(_ registry: AccountList, isWhole: Bool) {
         var newest: [ClientIdentity: Account] = [:]
         var counts: [ClientIdentity: Int] = [:]

@@ -20,7 +20,7 @@ struct GroupsCommand: Command {
 
     private struct Row {
         var types: Set<String> = []
-        /// `nil` where they cannot be read.
+        /// `nil` if they cannot be read.
         var accountCount: Int? = 0
         var backend: ClusterConfiguration?
         var state = StoreState.usable
@@ -29,13 +29,13 @@ struct GroupsCommand: Command {
     func run(_ session: CommandSession) throws(CredentialError) {
         var rows: [String: Row] = [:]
         for entry in try session.catalog.entries() {
-            // A definition with a fault belongs to no group yet; 'types' tells of it.
+            // A definition with a fault belongs to no group yet; 'types' reports it.
             guard let type = try? entry.type.get() else { continue }
             rows[type.keychainGroup.name, default: Row()].types.insert(entry.name)
         }
         let registries = try session.listGroups { session.notices.warning($1.text) }
         for (group, registry, _) in registries.read {
-            // A group that was only asked for is none.
+            // A group that was only asked for does not count.
             if session.options.group != nil, registry.accounts.isEmpty, rows[group.name] == nil { continue }
             rows[group.name, default: Row()].types.formUnion(registry.accounts.map(\.type))
             rows[group.name, default: Row()].accountCount = registry.accounts.count
@@ -49,7 +49,7 @@ struct GroupsCommand: Command {
             rows[group.name]?.state = Self.state(of: group, sharing)
         }
         if let group = session.options.group { rows = rows.filter { $0.key == group.name } }
-        // A list of nothing but groups that cannot be read is none.
+        // A list with only unreadable groups is an error.
         if let failure = registries.failure, rows.values.allSatisfy({ $0.accountCount == nil }) { throw failure }
         for (_, error) in registries.leftOut { session.notices.warning(error) }
         let sorted = rows.sorted { $0.key < $1.key }

@@ -90,7 +90,7 @@ final class StatusReport {
         return statuses
     }
 
-    /// The account that `token` would take; that there is none, or several and no default, is no fault of a list.
+    /// The account that `token` would use; no account, or several without a default, is no fault of a list.
     private func targetIfAny(_ options: TargetOptions) throws(CredentialError) -> Target? {
         do throws(CredentialError) { return try resolver.target(options) } catch {
             guard error.code != .noSuchAccount, error.code != .ambiguousAccount else { return nil }

@@ -61,7 +61,7 @@ struct AdaptersCommand: Command {
         try sayWalls(entries, trusted: trusted, session)
     }
 
-    /// Which plugins run without walls, and which walls this machine has for none.
+    /// Warns about plugins that run without a sandbox, and says which sandboxes this machine lacks.
     private func sayWalls(
         _ entries: [PluginCatalog.Entry], trusted: [String], _ session: CommandSession
     ) throws(CredentialError) {

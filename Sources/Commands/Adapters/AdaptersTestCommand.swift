@@ -61,7 +61,7 @@ struct AdaptersTestCommand: Command {
                 .usage, "--type is required: a built-in adapter is tested with one of its account types")
         }
         var type = AccountType(name: "conformance", adapter: adapter.name, clientID: "conformance")
-        // Example addresses (RFC 6761 §6.4): nothing is ever sent there by a begin.
+        // Example addresses (RFC 6761 §6.4): a begin never sends a request there.
         type.endpoints = [
             .authorization: "https://login.invalid/authorize", .token: "https://login.invalid/token",
         ]

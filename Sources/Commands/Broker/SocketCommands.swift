@@ -124,7 +124,7 @@ enum SocketCommands {
             }
             try session.print(JSONValue.object(output).text() + "\n")
         } catch {
-            // Docker shows its user what stands on standard output.
+            // Docker shows its user the text of standard output.
             try session.print(error.message + "\n")
             throw error
         }

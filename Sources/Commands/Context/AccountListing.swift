@@ -7,13 +7,13 @@ struct AccountListing {
     /// Those that cannot, and why.
     fileprivate(set) var failures: [(group: KeychainGroup, error: CredentialError)] = []
 
-    /// The error if no registry can be read; `nil` if one can be read, or none exists.
+    /// The error if no registry can be read; `nil` if one can be read, or there is no registry.
     var failure: CredentialError? {
         guard read.isEmpty, let last = failures.last else { return nil }
         return last.error.together(with: failures.dropLast().map(\.error))
     }
 
-    /// The groups that cannot be read, as what is left out of a list.
+    /// The groups that cannot be read, which are missing in a list.
     var leftOut: [(group: KeychainGroup, error: CredentialError)] {
         failures.map { group, error in
             (
@@ -27,13 +27,13 @@ struct AccountListing {
 }
 
 extension CommandSession {
-    /// The groups that a command without an account is about, with what each has: the type's group, else the one asked
-    /// for, else all. A group that cannot be read stops no other one.
+    /// The groups that a command without an account is about, with their accounts: the type's group, else the one
+    /// asked for, else all. A group that cannot be read stops no other one.
     ///
-    /// - Parameter leftOut: takes what is wrong with a group that cannot be read, where it is one of several, or with
-    ///   a record of it.
+    /// - Parameter leftOut: receives the error of a group that cannot be read, if it is one of several, or of a
+    ///   record in it.
     /// - Returns: the groups, and of each whether all of its records could be read.
-    /// - Throws: what keeps the groups from being read where none can be: that is not to have no accounts.
+    /// - Throws: the error of reading the groups if no group can be read: that differs from an empty list.
     func registries(
         of type: AccountType? = nil, leftOut: (KeychainGroup, CredentialError) -> Void
     ) throws(CredentialError) -> [(group: KeychainGroup, registry: AccountList, isWhole: Bool)] {
@@ -45,7 +45,7 @@ extension CommandSession {
 
     /// As ``registries(of:leftOut:)``, for who has something to say of groups of which no account can be read.
     ///
-    /// - Parameter leftOut: takes what is wrong with a record of a group.
+    /// - Parameter leftOut: receives the error of a record of a group.
     func listGroups(
         of type: AccountType? = nil, leftOut: (KeychainGroup, CredentialError) -> Void
     ) throws(CredentialError) -> AccountListing {
@@ -62,11 +62,11 @@ extension CommandSession {
         return registries
     }
 
-    /// The accounts of a group that can be read; where there are none but damaged ones, that is an error.
+    /// The accounts of a group that can be read; if all of them are damaged, that is an error.
     private func registry(
         of group: KeychainGroup, leftOut: (KeychainGroup, CredentialError) -> Void
     ) throws(CredentialError) -> (registry: AccountList, isWhole: Bool) {
-        // A sign-in that could not be stored at once is listed as soon as it can be. Nobody is asked for a
+        // A sign-in that could not be stored at once is listed as soon as it can be. The user is not asked for a
         // passphrase for it.
         let services = services(stores(mayPrompt: false))
         _ = services.takeUpSignIns(in: group)

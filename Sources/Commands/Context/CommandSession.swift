@@ -2,7 +2,7 @@ package import CredentialCore
 import FastToken
 import OAuth
 
-/// One call of the program: the context, the options of every command, and what is built from both.
+/// One call of the program: the context, the options of every command, and the services built from both.
 package struct CommandSession: Sendable {
     /// The outside.
     package let context: CommandContext
@@ -10,7 +10,7 @@ package struct CommandSession: Sendable {
     package let options: GlobalOptions
     /// When the call began, as files show time.
     let began: Int64
-    /// `config.json`; one that says nothing where the file cannot be read.
+    /// `config.json`; an empty configuration if the file cannot be read.
     package let configuration: Configuration
     /// Why `config.json` cannot be read.
     package let configurationFault: CredentialError?
@@ -22,7 +22,7 @@ package struct CommandSession: Sendable {
 
     /// Reads the configuration and prepares the call.
     ///
-    /// - Parameter detail: takes facts for `--verbose` where they do not go to standard error.
+    /// - Parameter detail: receives facts for `--verbose` if they do not go to standard error.
     package init(
         context: CommandContext, options: GlobalOptions, notices: Notices,
         detail: (@Sendable (String) -> Void)? = nil
@@ -56,7 +56,8 @@ package struct CommandSession: Sendable {
         return copy
     }
 
-    /// The group that is named for what has no type: by option or environment, else as `default_group`; `nil` where none is.
+    /// The group for uses without a type: by option or environment, else as `default_group`; `nil` if no group is
+    /// named.
     package var namedGroup: KeychainGroup? { options.group ?? configuration.defaultGroup }
 
     /// The groups to look at: the one asked for, else all that have accounts.
@@ -70,13 +71,13 @@ package struct CommandSession: Sendable {
     /// The definitions of types.
     package var catalog: AccountTypeCatalog { context.machine.catalog }
 
-    /// The command that signs in where no type is named, for hints: under the only type, or the first of several.
+    /// The command that signs in if no type is named, for hints: under the only type, or the first of several.
     ///
     /// - Parameter names: the types that can be meant; all for `nil`.
     func loginHint(among names: [String]? = nil) -> LocalizedMessage {
         let entries = ((try? catalog.entries()) ?? []).filter { names?.contains($0.name) ?? true }
         let own = entries.map { ($0.name, group: (try? $0.type.get())?.keychainGroup) }
-        // A sign-in has to be where it is looked for.
+        // A sign-in has to be in the group in which credmgr looks for it.
         let wanted = namedGroup.flatMap { group in own.first { $0.group == group } }
         guard let (name, group) = wanted ?? own.first else {
             return "define an account type first: credmgr types add --help"
@@ -87,7 +88,7 @@ package struct CommandSession: Sendable {
     /// Whether a person can be asked.
     package var mayAsk: Bool { !options.noInput && context.console.hasPerson }
 
-    /// The token cache, or one that keeps nothing where the user wants none.
+    /// The token cache, or an empty one that stores no token if the user has disabled it.
     package var cache: TokenCache { AccountServices.cache(of: context.machine, configuration) }
 
     /// Whether access tokens may be kept in memory.
@@ -101,8 +102,7 @@ package struct CommandSession: Sendable {
     /// The stores.
     ///
     /// - Parameters:
-    ///   - mayPrompt: whether the user may be asked to unlock, by the desktop or on the terminal, besides that a person is
-    ///     there.
+    ///   - mayPrompt: whether the desktop or the terminal may ask the user to unlock, if a user is present.
     ///   - whileWaiting: called when a store waits for another program's answer; it must not block.
     package func stores(
         mayPrompt: Bool = true, whileWaiting: @escaping @Sendable () -> Void = {}

@@ -14,10 +14,10 @@ package protocol Console: SecretPrompt {
     var resultIsTerminal: Bool { get }
     var noticeIsTerminal: Bool { get }
 
-    /// Says on the terminal what is waited for; nothing where standard error is none.
+    /// Shows on the terminal the reason of a wait; no output if standard error is not a terminal.
     var waiting: any ProgressDisplay { get }
 
-    /// The language of whoever reads standard error, and standard output where that is a terminal.
+    /// The language of the reader of standard error, and of standard output if that is a terminal.
     var translations: any Translations { get }
 
     /// The terminal's width in columns.
@@ -26,17 +26,17 @@ package protocol Console: SecretPrompt {
     /// Whether a person can be asked: there is a terminal.
     var hasPerson: Bool { get }
 
-    /// Does short work before a question: what is typed meanwhile is not shown.
+    /// Does short work before a question, and hides the text that is typed meanwhile.
     ///
-    /// - Throws: what `work` throws.
+    /// - Throws: the errors of `work`.
     func unseen(_ work: () throws(CredentialError) -> Void) throws(CredentialError)
 
     /// Reads lines of the terminal, unseen, while `work` goes on on another thread; whichever comes first ends the
     /// wait. Input that was typed and not read is dropped: the shell does not get it.
     ///
     /// - Parameters:
-    ///   - status: a line to show after so many seconds; shown anew when it changes, taken away in the end.
-    ///   - accepts: whether a line is what is waited for; others are passed over.
+    ///   - status: a line to show after so many seconds; shown again when it changes, removed at the end.
+    ///   - accepts: whether a line is the expected one; others are passed over.
     ///   - asides: lines to show above the status, asked for now and then; each is given once.
     /// - Returns: the line; `nil` when `work` was done first.
     /// - Throws: ``ErrorCode/interrupted``, ``ErrorCode/inputOutput``.

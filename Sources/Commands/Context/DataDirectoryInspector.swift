@@ -7,7 +7,7 @@ package protocol DataDirectoryInspector: Sendable {
     /// - Throws: ``ErrorCode/inputOutput`` when it cannot be looked through.
     func faults() throws(CredentialError) -> [FolderProblem]
 
-    /// Closes a file to others, or removes what was left behind.
+    /// Closes a file to others, or removes a leftover.
     ///
     /// - Throws: ``ErrorCode/inputOutput``; ``ErrorCode/unsupported`` for a fault that takes a person.
     func repair(_ fault: FolderProblem) throws(CredentialError)
@@ -24,21 +24,21 @@ package struct FolderProblem: Sendable, Equatable {
     package enum Kind: Sendable, Equatable {
         /// Others may read or write it.
         case openToOthers
-        /// It is a link or no plain file, or belongs to somebody else.
+        /// It is a symbolic link or no plain file, or belongs to another user.
         case foreign
-        /// All of it is another user's, as under `sudo`: nothing of it is this one's to change or to move.
+        /// All of it is another user's, as under `sudo`: this user can change or move no part of it.
         case anothers
         /// Others can put something else in its place: the folder above, which is named, is not the user's alone.
         case replaceable(above: String)
         /// A temporary file of a process that was killed more than an hour ago.
         case stale
-        /// Damaged, and set aside.
+        /// Damaged and quarantined.
         case setAside
         /// Its file system takes no more writes: it is full, or read-only.
         case unwritable(LocalizedMessage)
         /// Its file system is nearly full: so many bytes or files are left.
         case nearlyFull(LocalizedMessage)
-        /// Nothing can be changed in it: `chattr +i`, or `+a`.
+        /// No file can be changed in it: `chattr +i`, or `+a`.
         case immutable
     }
 

@@ -1,14 +1,14 @@
 import CredentialCore
 import Platform
 
-/// A transport that tells what it does: whom it waits for, and with `--verbose` each request.
+/// A transport that reports its work: the host that it waits for, and with `--verbose` each request.
 ///
-/// Told are method, host, path, status, time and the server's own number of the request. Never the query, a header field
-/// of ours or a body: secrets may be in any of them.
+/// Told are method, host, path, status, time and the server's own number of the request. Never the query, a header
+/// field of ours or a body: secrets may be in any of them.
 struct LoggingTransport: HTTPTransport {
     let base: any HTTPTransport
     let waiting: any ProgressDisplay
-    /// Takes a line per request; `nil` where nobody wants to know.
+    /// Receives a line per request; `nil` if the lines are not wanted.
     let tell: (@Sendable (String) -> Void)?
 
     func send(_ request: HTTPRequest, observer: TransferObserver) throws(CredentialError) -> HTTPResponse {

@@ -10,7 +10,7 @@ package struct Notices: Sendable {
 
     /// Makes notices for a console.
     ///
-    /// - Parameter warns: whether warnings are told, which are no matter of ``isQuiet``.
+    /// - Parameter warns: whether warnings are shown, regardless of ``isQuiet``.
     package init(
         console: any Console, environment: [String: String], isQuiet: Bool, isVerbose: Bool, warns: Bool = true
     ) {
@@ -24,14 +24,14 @@ package struct Notices: Sendable {
         self.warns = warns
     }
 
-    /// Tells what takes long; quiet calls keep it to themselves.
+    /// Shows long waits; quiet calls do not.
     var waiting: any ProgressDisplay { isQuiet ? NoWaitingDisplay() : console.waiting }
 
     /// Something the user should know; quiet calls keep it to themselves.
     package func note(_ text: LocalizedMessage) { if !isQuiet { console.writeNotice(renderer.note(text)) } }
     /// Something that went wrong without stopping the command.
     package func warning(_ text: LocalizedMessage) { if warns { console.writeNotice(renderer.warning(text)) } }
-    /// A failure that did not stop the command, with what helps.
+    /// A failure that did not stop the command, with its hint.
     package func warning(_ error: CredentialError) { if warns { console.writeNotice(renderer.warning(error)) } }
     /// A fact for `--verbose`.
     package func detail(_ text: String) {

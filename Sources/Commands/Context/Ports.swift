@@ -5,8 +5,8 @@ package import Relay
 
 /// Other programs and their files, as commands use them.
 package protocol ProcessPort: ProcessRunner, BrowserLauncher {
-    /// Whether the user may not read this program's file: the kernel then keeps other processes of the user out of its
-    /// memory from the first moment on.
+    /// Whether the user may not read this program's file: the kernel then keeps other processes of the user out of
+    /// its memory from the first moment on.
     var isUnreadable: Bool { get }
 
     /// Whether `word` is a program that can be run.
@@ -16,8 +16,8 @@ package protocol ProcessPort: ProcessRunner, BrowserLauncher {
     /// signals that we get are passed on, and end this process no more.
     ///
     /// - Parameters:
-    ///   - meanwhile: runs beside the program, on a thread that nobody waits for.
-    ///   - unattended: is told why there is no such thread; the program runs all the same.
+    ///   - meanwhile: runs beside the program, on a thread that is never joined.
+    ///   - unattended: receives the reason if there is no such thread; the program still runs.
     /// - Throws: ``ErrorCode/inputOutput`` when it cannot be started.
     func accompany(
         _ words: [String], variables: [String: String], meanwhile: @escaping @Sendable () -> Void,
@@ -42,15 +42,16 @@ package protocol ProcessPort: ProcessRunner, BrowserLauncher {
     ///
     /// - Parameters:
     ///   - process: a child.
-    ///   - meanwhile: runs beside it, on a thread that nobody waits for.
-    ///   - unattended: is told why there is no such thread; the program is waited for all the same.
+    ///   - meanwhile: runs beside it, on a thread that is never joined.
+    ///   - unattended: receives the reason if there is no such thread; the call still waits for the program.
     func accompany(
         _ process: Int32, meanwhile: @escaping @Sendable () -> Void, unattended: (CredentialError) -> Void
     ) throws(CredentialError) -> TerminationStatus
 
-    /// A file in memory for the token of a command, in a directory of its own; `nil` where the machine has no place for it.
+    /// A file in memory for the token of a command, in a directory of its own; `nil` if the machine has no place
+    /// for it.
     ///
-    /// - Throws: ``ErrorCode/inputOutput``; ``ErrorCode/storeUnavailable`` where locks do not work.
+    /// - Throws: ``ErrorCode/inputOutput``; ``ErrorCode/storeUnavailable`` if locks do not work.
     func execTokenFile() throws(CredentialError) -> (any PrivateFile)?
 
     /// The file for a command's token that this process has made before it became this program.
@@ -63,10 +64,11 @@ package protocol ProcessPort: ProcessRunner, BrowserLauncher {
 
     /// Ends this process as a program that it ran has ended.
     ///
-    /// - Throws: in a test only, where no process ends.
+    /// - Throws: in a test only, in which no process ends.
     func end(like ending: TerminationStatus) throws(CredentialError) -> Never
 
-    /// The path of the first program called `word` in `PATH` that is not this one; `nil` where there is none.
+    /// The path of the first program called `word` in `PATH` that is not this one; `nil` if there is no such
+    /// program.
     func otherProgram(_ word: String) -> String?
 
     /// This program's own path, by its real name.
@@ -78,20 +80,20 @@ package protocol ProcessPort: ProcessRunner, BrowserLauncher {
     /// Returns the target of a symbolic link of the user's; `nil` if it is not a link.
     func linkTarget(_ path: String) -> String?
 
-    /// Makes a link, its folders where they are missing, in place of a link that was there.
+    /// Makes a link, and its missing directories, in place of a link that was there.
     ///
-    /// - Throws: ``ErrorCode/inputOutput`` where something else has the name.
+    /// - Throws: ``ErrorCode/inputOutput`` if a file or directory has the name.
     func link(_ path: String, to target: String) throws(CredentialError)
 
-    /// Returns the content of a file of the user's; `nil` if there is none.
+    /// Returns the content of a file of the user's; `nil` if it does not exist.
     ///
     /// - Throws: ``ErrorCode/inputOutput`` for one that cannot be read or holds more than 8 MiB.
     func readFile(_ path: String) throws(CredentialError) -> [UInt8]?
 
-    /// Replaces a file of the user's as a whole, its mode and what links point to kept; a new one is for its owner alone, as a
-    /// secret always is. Folders that are missing are made.
+    /// Replaces a file of the user's as a whole, but keeps its mode and symbolic links. A new one is for its owner
+    /// alone, as a secret always is. Folders that are missing are made.
     ///
-    /// - Throws: ``ErrorCode/inputOutput``, also for what is no file.
+    /// - Throws: ``ErrorCode/inputOutput``, also if the path is not a file.
     func replaceFile(_ path: String, _ bytes: [UInt8], isProgram: Bool, isSecret: Bool) throws(CredentialError)
 
     /// Removes a file of the user's, if it is there.
@@ -99,8 +101,8 @@ package protocol ProcessPort: ProcessRunner, BrowserLauncher {
     /// - Throws: ``ErrorCode/inputOutput``.
     func removeFile(_ path: String) throws(CredentialError)
 
-    /// Removes a file that ``replaceFile(_:_:isProgram:isSecret:)`` has written, where links lead; one that is mounted by itself
-    /// is emptied.
+    /// Removes a file that ``replaceFile(_:_:isProgram:isSecret:)`` has written, at the target of links; one that
+    /// is mounted by itself is emptied.
     ///
     /// - Throws: ``ErrorCode/inputOutput``; ``ErrorCode/denied`` as there.
     func withdrawFile(_ path: String) throws(CredentialError)
@@ -122,15 +124,15 @@ package protocol OutputFile {
     func write(_ bytes: [UInt8]) throws(CredentialError)
     /// Ends the writing.
     ///
-    /// - Throws: ``ErrorCode/inputOutput`` when what was written is not safe on the disk.
+    /// - Throws: ``ErrorCode/inputOutput`` when the written data are not safe on the disk.
     func close() throws(CredentialError)
 }
 
 /// Makes QR codes.
 package protocol QRCodes: Sendable {
-    /// The rows of the symbol of a text, `true` where a module is dark.
+    /// The rows of the symbol of a text, `true` for a dark module.
     ///
-    /// - Throws: ``ErrorCode/internalFault`` where there is no library for it; ``ErrorCode/unsupported``.
+    /// - Throws: ``ErrorCode/internalFault`` if there is no library for it; ``ErrorCode/unsupported``.
     func modules(of text: String) throws(CredentialError) -> [[Bool]]
 }
 
@@ -139,12 +141,12 @@ package protocol SettingsImporter: Sendable {
     /// The result of an import: the type, and a line for each key with its result.
     typealias Outcome = (type: AccountType, report: [LocalizedMessage])
 
-    /// Reads a file with a report of what became of each key.
+    /// Reads a file with a report of the outcome for each key.
     ///
     /// - Parameters:
     ///   - name: the type's name in place of the file's own.
-    ///   - fix: mends what is known to be wrong in such files.
-    ///   - exact: adds nothing that the file does not say.
+    ///   - fix: fixes the known mistakes in such files.
+    ///   - exact: adds no setting that is not in the file.
     ///   - place: the file, for messages.
     /// - Throws: ``ErrorCode/configuration``.
     func importSettings(
@@ -156,7 +158,7 @@ package protocol SettingsImporter: Sendable {
 package protocol DemoRunner: Sendable {
     /// Runs the walkthrough to its end.
     ///
-    /// - Throws: what failed in it.
+    /// - Throws: the failure in it.
     func run(_ session: CommandSession, _ form: DemoMode) throws(CredentialError)
 }
 
@@ -166,7 +168,7 @@ package enum DemoMode: Sendable, Hashable {
     case walkthrough
     /// A sign-in through the real browser.
     case browser
-    /// Nothing: the provider runs until standard input ends.
+    /// Runs no command: the provider runs until standard input ends.
     case server
     /// A group that so many hosts share.
     case hosts(Int)

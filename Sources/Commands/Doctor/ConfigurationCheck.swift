@@ -1,6 +1,6 @@
 import CredentialCore
 
-/// `config.json`: whether it can be read, and whether its rules name what there is.
+/// `config.json`: whether it can be read, and whether its rules name existing types and accounts.
 struct ConfigurationCheck: DoctorCheck {
     func findings(_ session: CommandSession, isOnline: Bool) -> [Diagnostic] {
         let path = session.context.configurationFile

@@ -40,7 +40,7 @@ package struct Diagnostic: Sendable {
         }
     }
 
-    /// Says what was found.
+    /// Reports a finding.
     package init(
         _ check: String, _ state: State, _ message: LocalizedMessage, remedy: LocalizedMessage? = nil,
         repair: Fix? = nil
@@ -52,7 +52,7 @@ package struct Diagnostic: Sendable {
         self.repair = repair
     }
 
-    /// A problem that an error tells of.
+    /// A problem that an error describes.
     package init(
         _ check: String, _ error: CredentialError, state: State = .problem, repair: Fix? = nil,
         in group: KeychainGroup? = nil
@@ -73,9 +73,9 @@ package struct Diagnostic: Sendable {
     }
 }
 
-/// A check of `doctor`. It never throws: what it cannot find out is a finding.
+/// A check of `doctor`. It never throws: a failed check is a finding.
 package protocol DoctorCheck: Sendable {
-    /// Looks, and changes nothing.
+    /// Looks, and makes no change.
     ///
     /// - Parameter isOnline: whether the network may be asked.
     func findings(_ session: CommandSession, isOnline: Bool) -> [Diagnostic]

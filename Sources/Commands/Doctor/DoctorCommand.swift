@@ -67,7 +67,7 @@ struct DoctorCommand: Command {
         return found
     }
 
-    /// Repairs what the user agrees to.
+    /// Makes the repairs that the user agrees to.
     ///
     /// - Returns: whether anything was tried.
     private func repair(_ findings: [Diagnostic], _ session: CommandSession) throws(CredentialError) -> Bool {

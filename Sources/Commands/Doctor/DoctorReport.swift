@@ -49,14 +49,14 @@ struct DoctorReport {
     }
 }
 
-/// Words that must not be shown, and what stands in their place.
+/// Words that must not be shown, and their replacements.
 package struct Redaction: Sendable {
     private var words: [(word: [UInt8], mask: String)] = []
 
     /// Hides nothing yet.
     package init() {}
 
-    /// Hides a word of at least two bytes wherever it stands; longer words are looked for first.
+    /// Hides a word of at least two bytes at every occurrence; longer words are looked for first.
     package mutating func hide(_ word: String, as mask: String) {
         guard word.utf8.count > 1 else { return }
         words.append((Array(word.utf8), mask))

@@ -1,6 +1,6 @@
 import CredentialCore
 
-/// Files below the data folder: owners, modes, and what killed processes left.
+/// Files below the data directory: owners, modes, and leftovers of killed processes.
 struct FolderCheck: DoctorCheck {
     func findings(_ session: CommandSession, isOnline: Bool) -> [Diagnostic] {
         let folder = session.context.dataFolder

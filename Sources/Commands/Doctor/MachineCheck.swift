@@ -79,7 +79,8 @@ struct MachineCheck: DoctorCheck {
         }
     }
 
-    /// Whether used-up refresh tokens are remembered: without that nobody knows one that an old copy of a store brings back.
+    /// Whether the machine remembers used refresh tokens: without that credmgr cannot recognize one that an old
+    /// copy of a store restores.
     private func memoryOfSpent(_ session: CommandSession) -> [Diagnostic] {
         do throws(CredentialError) {
             try session.context.machine.usedTokens.checkMemory()
@@ -94,7 +95,7 @@ struct MachineCheck: DoctorCheck {
         }
     }
 
-    /// The clock against what is known of the past. Whether it is ahead only a server can tell: see `endpoints`.
+    /// The clock against known times of the past. Whether it is ahead only a server can tell: see `endpoints`.
     private func clock(_ session: CommandSession) -> Diagnostic {
         let now = session.context.clock.now
         let groups = (try? session.groups()) ?? []

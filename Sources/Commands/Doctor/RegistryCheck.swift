@@ -90,7 +90,7 @@ struct RegistryCheck: DoctorCheck {
         }
     }
 
-    /// The stores in which an older version has kept accounts, as its list says; all where that cannot be read.
+    /// The stores in which an older version has kept accounts, as its list says; all if that cannot be read.
     private static func stores(ofOlder list: [UInt8]) -> Set<StoreKind> {
         let accounts = (try? JSONValue.parse(list, limits: .ownFile))?.object?["accounts"]?.array
         let stores = accounts?.map { $0.object?["store"]?.string.flatMap(StoreKind.init(rawValue:)) }
@@ -121,7 +121,7 @@ struct RegistryCheck: DoctorCheck {
             })
     }
 
-    /// A first sign-in that nothing will ever put where it belongs.
+    /// A first sign-in that no command can ever save in its store.
     private func undecryptable(
         _ check: String, _ account: Account, _ error: CredentialError, _ group: KeychainGroup,
         _ services: AccountServices
@@ -142,7 +142,7 @@ struct RegistryCheck: DoctorCheck {
         _ services: AccountServices
     ) -> [Diagnostic] {
         let rebuild = services.rebuild, records = services.machine.records
-        // One that was added, or signed out, since the records were read is none.
+        // One that was added, or signed out, since the records were read does not count.
         let ids = inventory.accounts.map(\.id).filter { id in
             guard !known.contains(id) else { return false }
             return (try? records.read(id, in: group)) == nil
@@ -160,7 +160,7 @@ struct RegistryCheck: DoctorCheck {
         ]
     }
 
-    /// The finding about an account with a readable record; `nil` if nothing is wrong.
+    /// The finding about an account with a readable record; `nil` if it has no fault.
     private func finding(
         _ check: String, _ account: Account, _ inventory: RegistryRecovery.StoreInventory, _ group: KeychainGroup,
         _ services: AccountServices

@@ -4,7 +4,7 @@ import CredentialCore
 struct StoreCheck: DoctorCheck {
     func findings(_ session: CommandSession, isOnline: Bool) -> [Diagnostic] {
         let stores = session.stores(mayPrompt: false)
-        // The bus is asked by way of the keyring: that it has an address says nothing.
+        // The bus is asked by way of the keyring: an address alone does not prove that the bus works.
         let facts: Result<[String], CredentialError>
         do throws(CredentialError) {
             facts = .success(try stores.store(.secretService).facts())
@@ -72,7 +72,7 @@ struct StoreCheck: DoctorCheck {
                     _ = try store.items(of: group, kind: .tokenSet)
                     findings.append(Diagnostic(check, .ok, protection.summary))
                 } catch {
-                    // Without its key file nobody can open it.
+                    // Without its key file no process can open it.
                     let isLocked = error.code == .storeLocked && isUnlockedByPeople
                     findings.append(Diagnostic(check, error, state: isLocked ? .note : .problem))
                 }

@@ -1,8 +1,8 @@
 import CredentialCore
 import OAuth
 
-/// The definitions of account types and, when the network may be asked, their endpoints and what those say of our
-/// clock.
+/// The definitions of account types and, when the network may be asked, their endpoints and the clock difference
+/// that those report.
 struct TypeCheck: DoctorCheck {
     func findings(_ session: CommandSession, isOnline: Bool) -> [Diagnostic] {
         let entries: [AccountTypeCatalog.Entry]

@@ -1,7 +1,7 @@
 import CredentialCore
 
-/// An error code for the user: its meaning, its usual causes, and what helps. `credmgr explain` and `docs/troubleshooting.md` have
-/// the same text.
+/// An error code for the user: its meaning, its usual causes, and the remedies. `credmgr explain` and
+/// `docs/troubleshooting.md` have the same text.
 struct Explanation {
     /// The meaning of the code, in one sentence.
     let meaning: LocalizedMessage

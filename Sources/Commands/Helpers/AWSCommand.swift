@@ -33,7 +33,8 @@ struct AWSCommand: Command {
     private static let region = Option.value("region", .any("REGION"), "the region of the token service")
     private static let accessToken = Option.flag("access-token", "send the access token, not the ID token")
 
-    /// The AWS tools refresh credentials a quarter of an hour before their end, and ask again and again from then on.
+    /// The AWS tools refresh credentials a quarter of an hour before their end, and ask again and again from then
+    /// on.
     private static let margin: Int64 = 960
 
     let arguments: Arguments
@@ -149,7 +150,7 @@ struct AWSCommand: Command {
         return name.utf8.count < 2 ? "credmgr" : name
     }
 
-    /// Keeps them under the account's lock, so that a sign-out meanwhile leaves nothing behind.
+    /// Keeps them under the account's lock, so that a sign-out meanwhile leaves no copy behind.
     private func keep(_ credentials: STSReply, _ key: TokenRequestKey, _ target: Target, _ session: CommandSession)
     {
         guard let lock = try? session.context.locks.tryLock(target.account.id, in: target.group) else { return }
@@ -175,7 +176,7 @@ struct STSReply: Sendable {
 
     /// Reads an answer.
     ///
-    /// - Throws: ``ErrorCode/denied`` where AWS refuses; ``ErrorCode/temporary``; ``ErrorCode/malformedReply``.
+    /// - Throws: ``ErrorCode/denied`` if AWS refuses; ``ErrorCode/temporary``; ``ErrorCode/malformedReply``.
     init(_ response: HTTPResponse, place: String) throws(CredentialError) {
         let body = String(decoding: response.body, as: UTF8.self)
         guard response.status == 200 else {
@@ -226,7 +227,7 @@ struct STSReply: Sendable {
         guard let end = place(of: "</\(name)>", from: start) else { return nil }
         let text = String(decoding: bytes[start..<end], as: UTF8.self)
         if text.isEmpty || text.utf8.contains(where: { $0 < 0x20 || $0 == UInt8(ascii: "<") }) { return nil }
-        // The one for '&' is last: what it gives begins no other.
+        // The one for '&' is last: its result begins no other.
         return entities.reduce(text) { $0.replacing($1.0, with: $1.1) }
     }
 }

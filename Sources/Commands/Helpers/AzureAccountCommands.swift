@@ -69,7 +69,7 @@ struct AzureVersionCommand: Command {
     }
 }
 
-/// An account as the Azure CLI tells of it.
+/// An account in the form of the Azure CLI.
 private enum AzureAccount {
     static func members(
         _ target: Target, tenant: String?, subscription: String?, _ session: CommandSession

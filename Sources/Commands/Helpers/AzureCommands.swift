@@ -13,9 +13,10 @@ enum AzureAccountCommands: CommandDescriptor {
 
 /// Tenants as account types name them.
 enum AzureTenant {
-    /// The account, of a type of this tenant where one is named, and the tenant.
+    /// The account, of a type of this tenant if one is named, and the tenant.
     ///
-    /// - Throws: ``ErrorCode/noSuchAccount`` where the type is of another tenant, or of none; what choosing throws.
+    /// - Throws: ``ErrorCode/noSuchAccount`` if the type is of another tenant, or has no tenant; the errors of
+    ///   choosing.
     static func target(
         _ options: TargetOptions, tenant query: String?, _ session: CommandSession
     ) throws(CredentialError) -> (Target, tenant: String?) {

@@ -19,7 +19,8 @@ enum AzureOption {
     /// Those that every command of the Azure CLI takes.
     static let global: [any DeclaredOption] = [output, query, onlyShowErrors, debug]
 
-    /// The session of a call with the Azure CLI's options: of its own it takes `--verbose`, which all commands here have.
+    /// The session of a call with the Azure CLI's options: of its own it takes `--verbose`, which all commands here
+    /// have.
     static func session(_ arguments: Arguments, _ session: CommandSession) -> CommandSession {
         guard arguments[onlyShowErrors] || arguments[debug] else { return session }
         let notices = Notices(
@@ -31,7 +32,7 @@ enum AzureOption {
 
     /// Prints a result as the options want it.
     ///
-    /// - Throws: ``ErrorCode/usage`` for a query that is none of the kinds that are taken.
+    /// - Throws: ``ErrorCode/usage`` for a query of an unsupported kind.
     static func print(_ value: JSONValue, _ arguments: Arguments, _ session: CommandSession) throws(CredentialError)
     {
         var value = value
@@ -40,7 +41,8 @@ enum AzureOption {
     }
 }
 
-/// A part of a result: of JMESPath names, plain or in quotation marks, with dots between them, and `[0]`, `[]` and `[*]`.
+/// A part of a result: of JMESPath names, plain or in quotation marks, with dots between them, and `[0]`, `[]` and
+/// `[*]`.
 struct AzureQuery {
     private enum Step {
         case member(String)
@@ -212,7 +214,7 @@ enum AzureText {
         return indent + scalar(value) + "\n"
     }
 
-    /// A string stands as it is where nothing in it means something (YAML 1.2 §7.3.3), else in single quotes.
+    /// A string is written plain if no character in it has a meaning (YAML 1.2 §7.3.3), else in single quotes.
     private static func scalar(_ value: JSONValue) -> String {
         guard let text = value.string else { return value.text() }
         let isPlain =

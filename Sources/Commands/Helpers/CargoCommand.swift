@@ -31,7 +31,7 @@ struct CargoCommand: Command {
         }
     }
 
-    /// The answer to one request; what goes wrong is told in the protocol's own way.
+    /// The response to one request; errors are reported in the protocol's own way.
     private func answer(_ line: String, _ session: CommandSession) -> JSONObject {
         guard let request = (try? JSONValue.parse(line))?.object, request["v"]?.integer == 1,
             let index = request["registry"]?.object?["index-url"]?.string

@@ -2,14 +2,15 @@ import CredentialCore
 import FastToken
 
 /// The steps that all helpers for other programs share: from the server that a program asks about to the account
-/// whose token it may have. The ``TokenDestinationPolicy`` decides; here stands the order in which accounts are thought
-/// of.
+/// whose token it may have. The ``TokenDestinationPolicy`` decides; here is the order in which accounts are
+/// considered.
 struct CredentialHelper: Sendable {
     /// The request of a program.
     struct Query: Sendable {
         /// The server.
         var destination: Destination
-        /// The user name it asks for; `nil` where it names none. An empty one names none: `https://@host/` has such.
+        /// The user name it asks for; `nil` if it does not give one. An empty one counts as absent:
+        /// `https://@host/` has such.
         let username: String?
 
         init(destination: Destination, username: String? = nil) {
@@ -22,7 +23,7 @@ struct CredentialHelper: Sendable {
     enum Match: Sendable {
         /// The account whose token goes there.
         case account(Target)
-        /// Nothing is given, and why.
+        /// No token is given, and the reason.
         case nothing(TokenDestinationPolicy.Refusal)
     }
 
@@ -34,10 +35,10 @@ struct CredentialHelper: Sendable {
         resolver = TargetResolver(session)
     }
 
-    /// The account for what a program asks; `nil` where no token of this user is for it, which `-v` tells the reason of.
+    /// The account for a program's query; `nil` if no token of this user is for it, and `-v` reports the reason.
     ///
-    /// - Throws: ``ErrorCode/ambiguousAccount`` where several types or accounts fit; ``ErrorCode/noSuchAccount`` where a
-    ///   type fits and nobody has signed in; ``ErrorCode/configuration``.
+    /// - Throws: ``ErrorCode/ambiguousAccount`` if several types or accounts fit; ``ErrorCode/noSuchAccount`` if a
+    ///   type fits and no user has signed in; ``ErrorCode/configuration``.
     func target(_ query: Query, _ options: TargetOptions) throws(CredentialError) -> Target? {
         switch try find(query, options) {
         case .account(let target): return target
@@ -48,7 +49,7 @@ struct CredentialHelper: Sendable {
         }
     }
 
-    /// The account for what a program asks, or why there is none.
+    /// The account for a program's query, or the reason for its absence.
     ///
     /// - Throws: as ``target(_:_:)``.
     func find(_ query: Query, _ options: TargetOptions) throws(CredentialError) -> Match {
@@ -59,19 +60,19 @@ struct CredentialHelper: Sendable {
         return finding
     }
 
-    /// Why nothing is said of what makes no destination: a protocol without a host, or a host that is none.
+    /// Explains an empty answer to an invalid destination: a protocol without a host, or a host that is not valid.
     func noDestination(_ text: String) {
         session.notices.detail("nothing is given: \(UntrustedText.shown(text, limit: 200)) is no server for tokens")
     }
 
-    /// The user name to go beside the token: what was asked for, else that of a rule, else `usual`.
+    /// The user name to go beside the token: the requested one, else that of a rule, else `usual`.
     func username(_ query: Query, _ target: Target, usual: String) -> String {
         query.username ?? resolver.authority.username(beside: target.type, at: query.destination) ?? usual
     }
 
-    /// A token for what a program asks; `nil` where nothing is given.
+    /// A token for a program's query; `nil` if no token is given.
     ///
-    /// - Throws: as ``target(_:_:)``, and what getting a token throws.
+    /// - Throws: as ``target(_:_:)``, and the errors of getting a token.
     func credential(_ query: Query, _ options: TargetOptions) throws(CredentialError) -> HelperCredential? {
         guard let target = try target(query, options) else { return nil }
         let answer = try TokenAcquirer(session).token(TokenQuery(), target)
@@ -82,7 +83,7 @@ struct CredentialHelper: Sendable {
             wantedUsername: query.username)
     }
 
-    /// A token for the URL or host that a program names; `nil` where nothing is given.
+    /// A token for the URL or host that a program names; `nil` if no token is given.
     ///
     /// - Throws: as ``credential(_:_:)``.
     func credential(
@@ -98,10 +99,11 @@ struct CredentialHelper: Sendable {
         return try credential(Query(destination: destination, username: username), options)
     }
 
-    /// The path below which all of a server gets the same answer as an address got: empty for the whole origin, else that of a
-    /// rule, at last the address's own; without a slash at its end.
+    /// The path below which all of a server gets the same answer as an address got. It is empty for the whole
+    /// origin, else that of a rule, at last the address's own; it has no slash at its end.
     ///
-    /// Below it no rule may be for something else than the address: another program's cache knows nothing of rules.
+    /// Below it no rule may be for something else than the address: another program's cache does not know about
+    /// rules.
     func widestPath(of address: URI, _ found: HelperCredential, _ options: TargetOptions) -> String {
         let parts = address.pathComponents
         guard let asked = Destination(address) else { return address.path }
@@ -184,7 +186,7 @@ struct CredentialHelper: Sendable {
     ) throws(CredentialError) -> AccountType? {
         var found: [AccountType] = []
         for entry in try session.catalog.entries() {
-            // A definition that cannot be used is told by the commands that name it.
+            // The commands that name an unusable definition report it.
             guard case .success(let type) = entry.type, TokenDestinationPolicy.isAPI(of: type, destination) else {
                 continue
             }
@@ -207,10 +209,11 @@ struct HelperCredential: Sendable {
     fileprivate let ruleUsername: String?
     fileprivate let wantedUsername: String?
 
-    /// The user name to go beside the token: what was asked for, else that of a rule, else `usual`.
+    /// The user name to go beside the token: the requested one, else that of a rule, else `usual`.
     func username(usual: String) -> String { wantedUsername ?? ruleUsername ?? usual }
 
-    /// The value of `Authorization`: the token as bearer, or, where a rule names a user beside it, as password (RFC 7617).
+    /// The value of `Authorization`: the token as bearer, or, if a rule names a user beside it, as password (RFC
+    /// 7617).
     ///
     /// - Throws: ``ErrorCode/malformedReply`` for a token that fits no header field.
     func authorization() throws(CredentialError) -> String {

@@ -48,7 +48,7 @@ struct DockerCredentialCommand: Command {
                     hint: "use another helper for this registry: credHelpers in ~/.docker/config.json")
             }
         } catch {
-            // Docker shows its user what stands on standard output.
+            // Docker shows its user the text of standard output.
             try session.print(error.message + "\n")
             throw error
         }

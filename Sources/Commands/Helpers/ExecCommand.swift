@@ -94,11 +94,12 @@ package struct ExecCommand: Command {
         try session.context.programs.end(like: try ending.get())
     }
 
-    /// For how many seconds a refresh is waited for that would end with the container: its worker has ended by then.
+    /// For how many seconds a refresh is waited for that would end with the container: its worker has ended by
+    /// then.
     private static let patience = 2 * WorkerLife.limit
 
-    /// Removes the token's file, and waits for a refresh that is under way when the command has ended, where its worker would end
-    /// with this process. Whatever fails here, the command's exit status is passed on.
+    /// Removes the token's file. If a refresh is under way when the command has ended, and its worker would end
+    /// with this process, it waits for it. The command's exit status is passed on even if this fails.
     private static func finish(_ keeper: TokenFileRefresher, _ context: CommandContext, _ notices: Notices) {
         do throws(CredentialError) { try keeper.end() } catch { notices.warning(left(error)) }
         guard context.programs.endsWithThisProcess, keeper.isRefreshing else { return }
@@ -118,7 +119,7 @@ package struct ExecCommand: Command {
 
     /// Warns that the command runs without the token's file.
     ///
-    /// - Throws: ``ErrorCode/storeUnavailable`` where the command wants the file.
+    /// - Throws: ``ErrorCode/storeUnavailable`` if the command requires the file.
     private func missesFile(_ environment: TokenEnvironment, _ session: CommandSession) throws(CredentialError) {
         guard environment.furtherFileVariable == nil else {
             throw CredentialError(
@@ -130,7 +131,7 @@ package struct ExecCommand: Command {
         )
     }
 
-    /// The place of the file on a machine that has none.
+    /// Replaces the file on a machine that has no place for it.
     private struct NoFile: PrivateFile {
         let path = ""
         func write(_ bytes: [UInt8]) {}
@@ -148,7 +149,7 @@ package struct ExecCommand: Command {
     /// The program to run, and its arguments.
     var words: [String] { [arguments[Self.command]] + arguments[Self.argument] }
 
-    /// How the token stands in the variable and in the file.
+    /// The form of the token in the variable and in the file.
     var format: TokenFormat { arguments[TokenCommand.format] ?? .token }
 
     /// How the program gets the token.
@@ -176,8 +177,8 @@ package struct ExecCommand: Command {
 extension ExecCommand {
     /// Carries on an `exec` that the small program has begun, as this process, till its command has ended.
     ///
-    /// The command has a right to its signals and its exit status, whatever has become of the account meanwhile: that its
-    /// token cannot be refreshed is a warning.
+    /// The command has a right to its signals and its exit status, also if the account has changed meanwhile: a
+    /// token that cannot be refreshed is a warning.
     ///
     /// - Parameter words: the words behind the program's name: ``ExecHandover/commandLine``.
     /// - Throws: ``ErrorCode/usage`` for other words, and for a process that is no child of this one.
@@ -216,7 +217,7 @@ extension ExecCommand {
         try context.programs.end(like: ending)
     }
 
-    /// The keeper of a token, as soon as its account can be looked up; `nil` where that never will be.
+    /// The keeper of a token, as soon as its account can be looked up; `nil` if that never will be.
     private static func patientKeeper(
         of begun: ExecHandover, _ file: any PrivateFile, _ context: CommandContext, _ notices: Notices
     ) -> TokenFileRefresher? {

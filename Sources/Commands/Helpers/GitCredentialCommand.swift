@@ -3,7 +3,7 @@ import CredentialCore
 import FastToken
 import OAuth
 
-/// `credmgr git-credential`: what git asks its credential helpers (gitcredentials(7)).
+/// `credmgr git-credential`: the requests of git to its credential helpers (gitcredentials(7)).
 struct GitCredentialCommand: Command {
     static let spec = CommandSpec(
         ["git-credential"], "run as a credential helper of git",
@@ -35,7 +35,7 @@ struct GitCredentialCommand: Command {
         case "get": try get(session)
         case "erase": try erase(session)
         case "capability": try session.print("version 0\ncapability authtype\n")
-        // Tokens come from a sign-in only, so there is nothing to store; operations of later versions of git are
+        // Tokens come from a sign-in only, so there is no token to store; operations of later versions of git are
         // passed over, as gitcredentials(7) demands.
         default: break
         }
@@ -67,7 +67,7 @@ struct GitCredentialCommand: Command {
         var query = TokenQuery()
         let answer = try TokenAcquirer(session).token(query, target)
         guard ConstantTime.equal(Array(answer.token.token.reveal().utf8), Array(refused.utf8)) else { return }
-        // It was to be renewed just now: what that failed by is not tried again at once.
+        // The token was to be renewed just now: the failed step is not tried again at once.
         if let failure = answer.failure { throw failure }
         query.forceRefresh = true
         _ = try TokenAcquirer(session).token(query, target)

@@ -1,7 +1,7 @@
 import CommandLine
 import CredentialCore
 
-/// `credmgr goauth`: what the `go` command runs for `GOAUTH` (`go help goauth`).
+/// `credmgr goauth`: the command that `go` runs for `GOAUTH` (`go help goauth`).
 struct GoAuthCommand: Command {
     static let spec = CommandSpec(
         ["goauth"], "print credentials for the go command (GOAUTH)",
@@ -27,7 +27,8 @@ struct GoAuthCommand: Command {
         guard let address = URI(url), address.isWeb else { return front.noDestination(url) }
         let options = TargetOptions(arguments)
         guard let found = try front.credential(at: url, options) else { return }
-        // go asks once for each prefix, and adds to it in whole components: a slash at the end would fit nothing.
+        // go asks once for each prefix, and adds to it in whole components: a prefix with a slash at the end would
+        // never match.
         let path = front.widestPath(of: address, found, options)
         try session.print("\(address.origin)\(path)\n\nAuthorization: \(try found.authorization())\n\n")
     }

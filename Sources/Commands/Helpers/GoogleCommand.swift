@@ -3,8 +3,8 @@ import CredentialCore
 import FastToken
 import StrictJSON
 
-/// `credmgr google`: what Google's libraries run for executable-sourced credentials (workload identity federation,
-/// google.aip.dev/auth/4117).
+/// `credmgr google`: the command that Google's libraries run for executable-sourced credentials (workload identity
+/// federation, google.aip.dev/auth/4117).
 struct GoogleCommand: Command {
     static let spec = CommandSpec(
         ["google"], "print a token for Google's executable-sourced credentials",

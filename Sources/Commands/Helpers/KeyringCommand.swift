@@ -105,7 +105,7 @@ struct KeyringRequest: Sendable {
 
     init(service: String, username: String?, mode: Mode, format: Format) {
         self.service = service
-        // pip has no name before it is told one.
+        // pip has no name at first.
         self.username = username.flatMap { $0.isEmpty ? nil : $0 }
         self.mode = mode
         self.format = format

@@ -33,7 +33,7 @@ struct KubernetesCommand: Command {
     func run(_ session: CommandSession) throws(CredentialError) {
         let info = session.context.environment[ExecCredential.variable]
         var query = TokenQuery(arguments, configuration: session.configuration)
-        // Before the cluster's settings are added: what they are is in the variable, too.
+        // Before the cluster's settings are added: the variable has those, too.
         let words = query.words(in: session.options.group, of: .kubectl)
         let settings = try ClusterSettings(info)
         settings?.fill(&query)
@@ -46,8 +46,9 @@ struct KubernetesCommand: Command {
                 .bytes(as: .execCredential, execInfo: info))
     }
 
-    /// The account: with `provideClusterInfo: true` the one whose token the cluster's server may have; a kubeconfig from
-    /// elsewhere must not send a token where its author likes. Without, `kubectl` does not say where the token goes.
+    /// The account: with `provideClusterInfo: true` the one whose token the cluster's server may have. A kubeconfig
+    /// from another author must not send a token to a server of that author's choice. Without, `kubectl` does not
+    /// give the server that receives the token.
     static func target(
         _ options: TargetOptions, _ info: String?, _ session: CommandSession
     ) throws(CredentialError) -> Target {
@@ -61,7 +62,7 @@ struct KubernetesCommand: Command {
         }
     }
 
-    /// `spec.cluster.server`; empty where there is a cluster, and no such string in it.
+    /// `spec.cluster.server`; empty if there is a cluster without such a string.
     private static func server(in info: String?) -> String? {
         let cluster = info.flatMap { try? JSONValue.parse($0) }?.object?["spec"]?.object?["cluster"]
         guard let cluster, cluster != .null else { return nil }
@@ -81,7 +82,7 @@ private struct ClusterSettings {
 
     private static var place: LocalizedMessage { "the cluster's config in \(ExecCredential.variable)" }
 
-    /// Gives `nil` where there are no settings.
+    /// Gives `nil` if there are no settings.
     ///
     /// - Throws: ``ErrorCode/configuration``.
     init?(_ info: String?) throws(CredentialError) {
@@ -103,7 +104,7 @@ private struct ClusterSettings {
         scope = try reader.string("scope").map { $0.split(separator: " ").map(String.init) } ?? []
     }
 
-    /// Fills in what no option says.
+    /// Fills in the values that no option gives.
     func fill(_ query: inout TokenQuery) {
         query.target.type = query.target.type ?? type
         query.target.account = query.target.account ?? account
@@ -113,7 +114,7 @@ private struct ClusterSettings {
         if query.scope.isEmpty { query.scope = scope }
     }
 
-    /// Refuses settings that ask for another API's token, or for more than the type does, where no option decides.
+    /// Refuses settings that ask for another API's token, or for more than the type does, if no option decides.
     ///
     /// - Throws: ``ErrorCode/denied``.
     func check(against type: AccountType, _ arguments: Arguments) throws(CredentialError) {

@@ -25,7 +25,7 @@ struct OIDCTokenCommand: Command {
     )
     private static let forceNew = Option.flag("force-new", short: "f", "refresh even if the token is still valid")
     private static let scope = Option.words("scope", short: "s", .any("SCOPES"), "the scopes to request")
-    // As oidc-agent takes it: also what is no URI, which the provider may know.
+    // As oidc-agent accepts it: also a word that is no URI, which the provider may know.
     private static let aud = Option.value("aud", .any("URI"), "the resource the token is for (RFC 8707)")
     private static let idToken = Option.flag("id-token", "print the ID token")
     private static let all = Option.flag("all", short: "a", "print token, issuer and expiry, a line each")

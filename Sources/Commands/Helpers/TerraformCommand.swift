@@ -3,7 +3,8 @@ import CredentialCore
 import FastToken
 import StrictJSON
 
-/// `credmgr terraform`: a credentials helper of Terraform and OpenTofu ("Credentials Helpers" in their documentation).
+/// `credmgr terraform`: a credentials helper of Terraform and OpenTofu ("Credentials Helpers" in their
+/// documentation).
 struct TerraformCommand: Command {
     static let spec = CommandSpec(
         ["terraform"], "run as a credentials helper of Terraform",

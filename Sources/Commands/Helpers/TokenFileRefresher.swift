@@ -9,7 +9,8 @@ final class TokenFileRefresher: Sendable {
     /// The file.
     var path: String { file.path }
 
-    /// The exit statuses of what may be over the next time: no network; a keyring that is locked with the screen.
+    /// The exit statuses of failures that may pass by the next time: no network; a keyring that is locked with the
+    /// screen.
     static let passing = [ErrorCode.temporary, .storeLocked].map(\.exitStatus)
 
     private let session: CommandSession
@@ -24,7 +25,7 @@ final class TokenFileRefresher: Sendable {
     private struct State {
         var token: AccessToken?
         var hasEnded = false
-        /// Whether a worker may be at it.
+        /// Whether a worker may be refreshing.
         var isRefreshing = false
         /// Whether the token has ended, and the file is gone till there is another.
         var isGone = false
@@ -55,9 +56,9 @@ final class TokenFileRefresher: Sendable {
     ///
     /// - Parameters:
     ///   - source: where the tokens are from.
-    ///   - format: how the token stands in the file.
+    ///   - format: the form of the token in the file.
     ///   - endsLine: whether a newline ends it there: some programs take that for a part of the token.
-    ///   - isWithdrawn: whether the file is withdrawn at the token's end, where there is no other by then.
+    ///   - isWithdrawn: whether the file is withdrawn at the token's end, if there is no other by then.
     init(
         _ session: CommandSession, _ query: TokenQuery, from source: @escaping Source, file: any PrivateFile,
         format: TokenFormat = .token, endsLine: Bool = true, isWithdrawn: Bool = false
@@ -74,9 +75,10 @@ final class TokenFileRefresher: Sendable {
     /// Gets the first token, writes the file and returns the token as it is shown, without a newline.
     ///
     /// - Parameters:
-    ///   - isForEnvironment: whether it also goes where it cannot be refreshed: ``Freshness/whereKept(_:)``.
-    ///   - call: the call, where it is of a form that the small program answers the next time.
-    /// - Throws: what `token` throws; ``ErrorCode/inputOutput``.
+    ///   - isForEnvironment: whether it also goes to a place in which it cannot be refreshed:
+    ///     ``Freshness/whereKept(_:)``.
+    ///   - call: the call, if it is of a form that the small program answers the next time.
+    /// - Throws: the errors of `token`; ``ErrorCode/inputOutput``.
     func start(isForEnvironment: Bool = false, for call: MemoizedCall? = nil) throws(CredentialError) -> String {
         var first = try fetch(query, call)
         TokenAcquirer(session).tell(first.answer)
@@ -86,7 +88,7 @@ final class TokenFileRefresher: Sendable {
             !longer.freshness.allows(first.token, now: session.context.clock.now)
         {
             first = try fetch(longer, call)
-            // That the provider's tokens live no longer than that is nobody's wish.
+            // The user did not ask for this lifetime, so the warning about shorter-lived tokens is dropped.
             let query = longer.freshness.minimumValidity.map(TokenService.Request.shortLife)
             first.answer.warnings.removeAll { $0 == query }
             TokenAcquirer(session).tell(first.answer)
@@ -95,11 +97,11 @@ final class TokenFileRefresher: Sendable {
         return first.text
     }
 
-    /// Refreshes the token whenever it is about to end, till ``end()``; at once where another program has put the
+    /// Refreshes the token whenever it is about to end, till ``end()``; at once if another program has written the
     /// first one into the file. An error is reported once; network errors and a store that does not open are
     /// retried, less and less often; a lost sign-in is not.
     ///
-    /// - Returns: why there is nothing to refresh any more; `nil` after ``end()``.
+    /// - Returns: the reason why no refresh is possible any more; `nil` after ``end()``.
     func keep() -> CredentialError? {
         var told: String?
         // The user's permission to take over does not apply to a refresh that begins later.
@@ -132,7 +134,7 @@ final class TokenFileRefresher: Sendable {
         }
     }
 
-    /// The seconds till the next look: not past the token's end, where the file is to be withdrawn then.
+    /// The seconds till the next look: not past the token's end, if the file is to be withdrawn then.
     private func wait(_ state: State, _ freshness: Freshness, atLeast pause: Int64) -> Int64 {
         let now = session.context.clock.now
         let left = state.token.map { freshness.secondsLeft(of: $0, now: now) } ?? 0
@@ -155,7 +157,8 @@ final class TokenFileRefresher: Sendable {
         return try fetchInTime(query)
     }
 
-    /// As ``fetch(_:_:)``, but that the file is withdrawn at the token's end, however long the provider lets us wait.
+    /// As ``fetch(_:_:)``, but that the file is withdrawn at the token's end, however long the provider lets us
+    /// wait.
     private func fetchInTime(_ query: TokenQuery) throws(CredentialError) -> Fetched {
         let state = state.withLock { $0 }
         guard isWithdrawn, !state.isGone, let token = state.token else { return try fetch(query) }
@@ -169,7 +172,7 @@ final class TokenFileRefresher: Sendable {
         }
     }
 
-    /// Withdraws the file of a token that has ended, and says so.
+    /// Withdraws the file of a token that has ended, and reports it.
     private func withdrawEnded() {
         guard isWithdrawn else { return }
         let now = session.context.clock.now
@@ -191,7 +194,7 @@ final class TokenFileRefresher: Sendable {
         }
     }
 
-    /// Removes the file; from here on none is written.
+    /// Removes the file; from here on the keeper writes no file.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
     func end() throws(CredentialError) {
@@ -208,7 +211,7 @@ final class TokenFileRefresher: Sendable {
     ) throws(CredentialError) -> Fetched {
         let (answer, shown) = try source(query, call)
         var token = answer.token
-        // The file is kept valid by what is written there: of an id token, its own life; as JSON both.
+        // The written tokens determine how long the file is valid: of an ID token, its own life; as JSON both.
         if let idToken = shown.idToken, format != .json || idToken.expiresAt < token.expiresAt {
             token.expiresAt = idToken.expiresAt
             token.issuedAt = try StoredIDToken(idToken.token).issuedAt ?? token.issuedAt

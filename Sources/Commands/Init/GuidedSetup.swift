@@ -3,8 +3,8 @@ import CredentialCore
 import OAuth
 import StrictJSON
 
-/// The questions of `credmgr init` as a state machine: it takes answers and outcomes, and names the next question or effect. It has
-/// no effects of its own.
+/// The questions of `credmgr init` as a state machine: it takes answers and outcomes, and names the next question
+/// or effect. It has no effects of its own.
 struct GuidedSetup: Sendable {
     /// The source of the definition.
     enum Provider: Sendable {
@@ -63,7 +63,7 @@ struct GuidedSetup: Sendable {
         case accepted
         /// The question is asked again, with the reason.
         case refused(LocalizedMessage)
-        /// The question is asked again, with what is left of the list.
+        /// The question is asked again, with the rest of the list.
         case narrowed
     }
 
@@ -97,7 +97,7 @@ struct GuidedSetup: Sendable {
         case facts(Facts)
         /// The account is signed in.
         case signedIn
-        /// The user does not let the definition use what it names.
+        /// The user does not let the definition use the commands, files and variables that it names.
         case unconfirmed
         /// It failed; the user has been told why.
         case failed
@@ -126,7 +126,7 @@ struct GuidedSetup: Sendable {
     private var clientID: String?
     private(set) var name: String?
 
-    /// The redirect URI for a provider of which nothing is known: it may compare the port.
+    /// The redirect URI for an unknown provider: it may compare the port.
     private static let pinnedRedirect = "http://127.0.0.1:8400/callback"
     /// The longest answers, in bytes.
     private static let longest = (clientID: 1_024, secret: 4_096)
@@ -377,7 +377,7 @@ struct GuidedSetup: Sendable {
     /// - Parameter clientID: the client, while it is not known.
     func definitionWords(client placeholder: String? = nil) -> [String] {
         let name = name ?? suggestedName
-        // Without questions, what the user has confirmed here is confirmed by the option.
+        // Without questions, the option confirms the uses that the user has confirmed here.
         let trust = facts?.confirmed.isEmpty == false ? ["--trust"] : []
         if let file { return ["types", "import", file, "--name", name] + trust }
         var words = ["types", "add", name]

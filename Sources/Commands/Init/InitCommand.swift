@@ -25,7 +25,8 @@ struct InitCommand: Command {
         try Self.guide(session, name: arguments[Self.name])
     }
 
-    /// Whether a command without arguments begins the guided sign-in: a user is there, and no account type is defined.
+    /// Whether a command without arguments begins the guided sign-in: a user is there, and no account type is
+    /// defined.
     static func isMeant(by arguments: Arguments, _ session: CommandSession) throws(CredentialError) -> Bool {
         guard arguments.isBare, session.mayAsk else { return false }
         return try session.catalog.entries().isEmpty
@@ -37,7 +38,7 @@ struct InitCommand: Command {
     ///   - name: the name of the new account type; `nil` to ask for it.
     ///   - issuer: the issuer; `nil` to ask for the provider.
     /// - Throws: ``ErrorCode/usage`` without a terminal, or for a name that is taken; ``ErrorCode/cancelled``;
-    ///   ``ErrorCode/interrupted``; a failure that no answer can mend.
+    ///   ``ErrorCode/interrupted``; a failure that no other input can fix.
     static func guide(
         _ session: CommandSession, name: String? = nil, issuer: String? = nil
     ) throws(CredentialError) {

@@ -14,8 +14,8 @@ struct InitDialogue {
 
     /// Runs it to its end.
     ///
-    /// - Throws: ``ErrorCode/cancelled`` if the terminal has no more answers; ``ErrorCode/interrupted``; a failure that no answer
-    ///   can mend.
+    /// - Throws: ``ErrorCode/cancelled`` if the terminal has no more input; ``ErrorCode/interrupted``; a failure
+    ///   that no other input can fix.
     func run(_ beginning: GuidedSetup) throws(CredentialError) {
         var setup = beginning
         say(
@@ -120,7 +120,7 @@ struct InitDialogue {
             case .signIn: return try signIn(setup)
             }
         } catch {
-            // A store that is locked, a fault and a signal are mended by no other answer.
+            // No other input fixes a locked store, a fault or a signal.
             guard [2, 4, 6, 7].contains(error.code.exitStatus) || error.code == .malformedReply else { throw error }
             session.notices.error(effect == .signIn ? Self.withoutCommands(error) : error)
             return .failed
@@ -135,7 +135,7 @@ struct InitDialogue {
         return error
     }
 
-    /// The session of a command whose notes repeat what is said here.
+    /// The session of a command whose notes repeat those printed here.
     private var quiet: CommandSession { session.quieted }
 
     private func arguments(_ words: [String]) throws(CredentialError) -> Arguments {
@@ -154,10 +154,11 @@ struct InitDialogue {
         return try builder.draft()
     }
 
-    /// Has the user confirm the commands, files and variables of a definition that another one wrote, before a sign-in uses them.
+    /// Has the user confirm the commands, files and variables of a definition that another one wrote, before a
+    /// sign-in uses them.
     ///
     /// - Parameter place: the file or preset that they are of.
-    /// - Returns: what is confirmed; `nil` for a no.
+    /// - Returns: the confirmed uses; `nil` for a no.
     private func confirmation(
         of uses: [DefinitionReach.Use], in place: String, _ setup: GuidedSetup
     ) throws(CredentialError) -> [String]? {
@@ -185,7 +186,7 @@ struct InitDialogue {
                 of: command.unconfirmed(type, draft.preset, session), in: draft.preset?.title ?? type.name, setup)
         else { return .unconfirmed }
         if draft.metadata == nil, type.issuer == nil, type.signInFlow == .code, type.endpoints.isEmpty {
-            // An adapter without an issuer asks its provider when a sign-in begins; nothing comes of this one.
+            // An adapter without an issuer asks its provider when a sign-in begins; this sign-in is never finished.
             let request = SignInRequest(
                 type: type, flow: .code, policy: try adapter.policy(nil, of: type), scope: type.scope,
                 redirectURI: type.redirectURI ?? adapter.defaultRedirectURI)
@@ -231,7 +232,7 @@ struct InitDialogue {
         if let facts = setup.facts { guide(facts, setup.preset) }
     }
 
-    /// Shows what to register at the provider, exactly.
+    /// Shows the exact values to register at the provider.
     private func guide(_ facts: GuidedSetup.Facts, _ preset: Preset?) {
         let place = facts.place
         var text = "\n"
@@ -270,8 +271,8 @@ struct InitDialogue {
 
     // MARK: The end
 
-    /// Signs in, and saves the account type after the sign-in: a sign-in that is interrupted leaves no type. A client that
-    /// credmgr registers is saved before, since the provider has it from then on.
+    /// Signs in, and saves the account type after the sign-in: a sign-in that is interrupted leaves no type. A
+    /// client that credmgr registers is saved before, since the provider has it from then on.
     private func signIn(_ setup: GuidedSetup) throws(CredentialError) -> GuidedSetup.Outcome {
         let words = setup.definitionWords()
         let login = LoginCommand(arguments: try arguments(setup.loginWords))
@@ -308,7 +309,8 @@ struct InitDialogue {
         return .signedIn
     }
 
-    /// The words with the option that confirms the definition, if there is something to confirm: all of it was asked about.
+    /// The words with the option that confirms the definition, if there is something to confirm: all of it was
+    /// asked about.
     private static func words(_ words: [String], confirming uses: [DefinitionReach.Use]) -> [String] {
         words.filter { $0 != "--trust" } + (uses.isEmpty ? [] : ["--trust"])
     }

@@ -7,8 +7,8 @@ import Synchronization
 /// Carries messages of the Model Context Protocol between standard input and output and a server's address (its
 /// Streamable HTTP transport, revisions 2025-03-26 to 2025-11-25).
 ///
-/// Each request is under way on a thread of its own: a server may ask something back before it answers. Notifications
-/// and answers go one after the other, as they come.
+/// Each request is under way on a thread of its own: a server may ask something back before it answers.
+/// Notifications and answers go one after the other, as they come.
 final class MCPBridge: Sendable {
     private let session: CommandSession
     private let target: Target
@@ -22,10 +22,10 @@ final class MCPBridge: Sendable {
     private struct State {
         var sessionID: String?
         var protocolVersion: String?
-        /// How the client began, to begin again where the server has ended the session.
+        /// How the client began, to begin again if the server has ended the session.
         var hello: JSONRPCMessage?
         var isInitialized = false
-        /// Whether what the server says by itself is heard.
+        /// Whether the bridge receives the server's own messages.
         var isListening = false
         /// The last message about a token that could not be renewed.
         var told: String?
@@ -45,7 +45,7 @@ final class MCPBridge: Sendable {
         access = TokenAcquirer(session)
     }
 
-    /// Carries messages until standard input ends and what was asked has been answered.
+    /// Carries messages until standard input ends and each request has its response.
     ///
     /// - Throws: ``ErrorCode/inputOutput`` for input that cannot be read.
     func run() throws(CredentialError) {
@@ -98,7 +98,7 @@ final class MCPBridge: Sendable {
             fields = all.compactMap { $0.1.isEmpty ? nil : (name: $0.0, value: Self.fieldValue($0.1)) }
         }
 
-        /// A text as the value of a header field: coded where it would not come through as it is.
+        /// A text as the value of a header field: encoded if it would not come through unchanged.
         private static func fieldValue(_ text: String) -> String {
             let isPlain =
                 text.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F } && !text.hasPrefix("=?base64?")
@@ -106,7 +106,7 @@ final class MCPBridge: Sendable {
             return isPlain ? text : "=?base64?" + Base64URL.encodeOrdinary(Array(text.utf8)) + "?="
         }
 
-        /// Whether it is answered; what cannot be read may be.
+        /// Whether it gets a response; an unreadable message may get one.
         var isRequest: Bool { method != nil && id != nil }
     }
 
@@ -147,7 +147,7 @@ final class MCPBridge: Sendable {
         }
     }
 
-    /// Sends a message; what is said to it goes to the client.
+    /// Sends a message; the response goes to the client.
     private func post(_ message: JSONRPCMessage) throws(CredentialError) -> HTTPResponse {
         let isFirst = message.method == "initialize"
         let reply = try post(message) { self.write($0, isFirst: isFirst) }
@@ -172,11 +172,11 @@ final class MCPBridge: Sendable {
         return try send(request, emit: emit)
     }
 
-    /// Begins a new session as the client began the first one: a server may end a session at any time, and says so by 404
-    /// (Streamable HTTP, "Session Management"). The client is not asked and gets no second answer.
+    /// Begins a new session as the client began the first one: a server may end a session at any time, and reports
+    /// it by 404 (Streamable HTTP, "Session Management"). The client is not asked and gets no second answer.
     ///
-    /// - Parameter used: the session that the server does not know any more; of several messages that meet this, one
-    ///   begins the new session.
+    /// - Parameter used: the session that the server does not know any more; of several messages that meet this,
+    ///   one begins the new session.
     /// - Returns: whether there is another session now.
     private func renewSession(_ used: String) throws(CredentialError) -> Bool {
         let outcome: Result<Bool, CredentialError> = renewing.withLock { _ in
@@ -214,7 +214,7 @@ final class MCPBridge: Sendable {
         }
     }
 
-    /// Hears what the server says by itself, where it does.
+    /// Receives the server's own messages, if the server sends any.
     private func listen() {
         while true {
             var request = HTTPRequest(address: address, maximumReplySize: nil, timeout: nil)
@@ -225,7 +225,7 @@ final class MCPBridge: Sendable {
         }
     }
 
-    /// Tells the server that nobody is there any more; whether it knows how to take that does not matter.
+    /// Tells the server that the client has left; whether the server supports that does not matter.
     private func goodbye() {
         guard state.withLock({ $0.sessionID }) != nil else { return }
         let request = HTTPRequest(method: "DELETE", address: address, headers: headers, timeout: 5)
@@ -242,7 +242,7 @@ final class MCPBridge: Sendable {
 
     // MARK: The server
 
-    /// Sends a request with the account's token, and once more with a new one where the server refuses it.
+    /// Sends a request with the account's token, and once more with a new one if the server refuses it.
     ///
     /// - Parameter emit: takes each message of the reply as it comes.
     private func send(
@@ -253,7 +253,7 @@ final class MCPBridge: Sendable {
         let first = try token(except: nil)
         var reply = try send(request, with: first, emit)
         if reply.status == 401 || reply.status == 403, try isWorthRepeating(reply, first) {
-            // It was to be renewed just now: what that failed by is not tried again at once.
+            // The token was to be renewed just now: the failed step is not tried again at once.
             if let failure = first.failure { throw failure }
             reply = try send(request, with: try token(except: first.token.token), emit)
             _ = try isWorthRepeating(reply, first)
@@ -263,7 +263,7 @@ final class MCPBridge: Sendable {
 
     /// Whether a new token may help.
     ///
-    /// - Throws: ``ErrorCode/signInRequired`` and ``ErrorCode/denied`` where a person has to do something.
+    /// - Throws: ``ErrorCode/signInRequired`` and ``ErrorCode/denied`` if the user has to act.
     private func isWorthRepeating(
         _ reply: HTTPResponse, _ answer: TokenService.Answer
     ) throws(CredentialError) -> Bool {
@@ -304,7 +304,8 @@ final class MCPBridge: Sendable {
         return try outcome.get()
     }
 
-    /// Tells what the user should know of an answer; what keeps a token from being renewed once, not with each message.
+    /// Reports the notes of an answer to the user; the reason why a token cannot be renewed once, not with each
+    /// message.
     private func tell(_ answer: TokenService.Answer) {
         let failure = answer.failure?.message
         let isKnown = state.withLock { state in
@@ -367,7 +368,8 @@ final class MCPBridge: Sendable {
 
     // MARK: The client
 
-    /// Writes one message as one line. Between the values of JSON a line's end is a blank, and within them there is none.
+    /// Writes one message as one line. Between the values of JSON a line break becomes a blank, and within them
+    /// there is no line break.
     private func write(_ message: [UInt8], isFirst: Bool) {
         if isFirst, let result = (try? JSONValue.parse(message, limits: .ownFile))?.object?["result"]?.object {
             state.withLock { $0.protocolVersion = result["protocolVersion"]?.string.flatMap(Self.fieldValue) }

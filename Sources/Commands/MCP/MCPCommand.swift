@@ -55,7 +55,7 @@ struct MCPCommand: Command {
         }
         var words = ["login", "--if-needed"]
         if let known = try known(url, session) {
-            // Nobody else takes the place of the person whose sign-in has ended.
+            // No other account replaces the one whose sign-in has ended.
             words += ["--account", known.account.id, "--type", known.type.name]
         } else {
             words += ["--resource", url]
@@ -77,7 +77,7 @@ struct MCPCommand: Command {
         return target
     }
 
-    /// The account that can be spoken for without a person, for as long as its token lives; `nil` where somebody has to sign in
+    /// The account whose token needs no user, for as long as that token lives; `nil` if a user has to sign in
     /// first.
     private func signedIn(
         _ url: String, _ session: CommandSession
@@ -91,7 +91,7 @@ struct MCPCommand: Command {
         }
     }
 
-    /// The account that is meant, whether its sign-in works or not; `nil` where there is none.
+    /// The account that is meant, whether its sign-in works or not; `nil` if there is no such account.
     private func known(_ url: String, _ session: CommandSession) throws(CredentialError) -> Target? {
         do throws(CredentialError) {
             guard
@@ -109,7 +109,7 @@ struct MCPCommand: Command {
     }
 }
 
-/// A console whose results go where notices go.
+/// A console that prints results on the same stream as notices.
 private struct StderrConsole: Console {
     let console: any Console
 

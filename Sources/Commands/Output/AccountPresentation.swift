@@ -7,14 +7,14 @@ package struct AccountPresentation: Sendable {
     let group: KeychainGroup
     /// Whether it is the default of its type.
     let isDefault: Bool
-    /// Whether nothing defines its type.
+    /// Whether its type has no definition.
     let isTypeMissing: Bool
 
     /// Makes a presentation.
     ///
     /// - Parameters:
     ///   - isDefault: whether it is the default of its type.
-    ///   - isTypeMissing: whether nothing defines its type.
+    ///   - isTypeMissing: whether its type has no definition.
     package init(_ account: Account, group: KeychainGroup, isDefault: Bool, isTypeMissing: Bool = false) {
         self.account = account
         self.group = group
@@ -53,7 +53,7 @@ package struct AccountPresentation: Sendable {
     /// The document of `accounts --json`.
     package static func json(_ accounts: [AccountPresentation]) -> JSONValue { .array(accounts.map(\.json)) }
 
-    /// When the token ends; that the sign-in ends with it, where it does, and that a refresh brings the next one.
+    /// When the token ends; that the sign-in ends with it, if it does, and that a refresh brings the next one.
     func tokenEnd(now: Timestamp) -> LocalizedMessage {
         guard let end = account.expiresAt else { return "" }
         if account.endsWithToken { return end > now ? "ends \(RelativeTime.until(end, now: now))" : "ended" }
@@ -67,7 +67,7 @@ package struct AccountPresentation: Sendable {
         return "\(label) (\(username))"
     }
 
-    /// That the sign-in ends soon, and the command that renews it; `nil` where it does not.
+    /// That the sign-in ends soon, and the command that renews it; `nil` if it does not.
     func ending(now: Timestamp) -> LocalizedMessage? {
         guard account.endsSoon(now: now), let end = account.refreshExpiresAt else { return nil }
         let login = LoginHint(for: account, in: group)

@@ -50,7 +50,7 @@ package struct AccountTable: Sendable {
     /// - Parameters:
     ///   - accounts: the accounts, in any order.
     ///   - shortIDs: the beginnings of IDs that a terminal shows; programs get whole ones.
-    ///   - now: the time that ends are told from.
+    ///   - now: the current time, for the texts about ends.
     package init(
         _ accounts: [AccountPresentation], shortIDs: @autoclosure @escaping @Sendable () -> ShortIDs, now: Timestamp
     ) {
@@ -134,7 +134,8 @@ package struct AccountTable: Sendable {
 }
 
 extension AccountPresentation {
-    /// The colour of the status, which the word says, too: red if the account has to sign in, yellow if it ends soon, else green.
+    /// The colour of the status, which the word says, too: red if the account has to sign in, yellow if it ends
+    /// soon, else green.
     func statusColour(now: Timestamp) -> Int {
         guard case .active = account.status else { return 31 }
         return account.endsSoon(now: now) || account.endsWithToken ? 33 : 32

@@ -3,7 +3,7 @@ package import StrictJSON
 
 /// Messages for standard error, one kind of line each: `credmgr: error: …`, `credmgr: hint: …`.
 ///
-/// No control character of a message gets through; the further lines of a longer one are indented, so that none
+/// No control character of a message gets through; the further lines of a longer one are indented, so that no line
 /// can pass for a message of its own.
 package struct ErrorRenderer: Sendable {
     private let translations: any Translations

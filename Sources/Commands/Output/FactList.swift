@@ -12,12 +12,12 @@ struct FactList {
 
     private var facts: [Fact] = []
 
-    /// Adds a fact; nothing for `nil`.
+    /// Adds a fact; ignores `nil`.
     ///
     /// - Parameters:
     ///   - label: the label.
     ///   - value: the fact.
-    ///   - colour: its colour, as a number of SGR; what that means has to be in words, too.
+    ///   - colour: its colour, as a number of SGR; its meaning has to be in words, too.
     ///   - isWhole: whether it is never broken into lines, as a command to copy.
     mutating func add(
         _ label: LocalizedMessage, _ value: LocalizedMessage?, colour: Int? = nil, isWhole: Bool = false
@@ -26,7 +26,7 @@ struct FactList {
         facts.append(Fact(label: label, value: value, colour: colour, isWhole: isWhole))
     }
 
-    /// Adds data; nothing for `nil`.
+    /// Adds data; ignores `nil`.
     mutating func add(_ label: LocalizedMessage, _ data: String?) {
         add(label, data.map(LocalizedMessage.init(verbatim:)))
     }
@@ -34,7 +34,7 @@ struct FactList {
     /// The facts as lines, those that are too long broken at blanks, and a word that is too long cut.
     ///
     /// - Parameters:
-    ///   - width: the columns of the terminal; `nil` if there is none, and nothing is broken.
+    ///   - width: the columns of the terminal; `nil` if there is no terminal, and no line is broken.
     ///   - translations: the reader's language.
     ///   - hasColour: whether facts are shown in their colours.
     func text(width: Int?, in translations: any Translations, hasColour: Bool) -> String {

@@ -26,7 +26,7 @@ struct Picker: Sendable {
     /// The items that are left, by their place in the list.
     private var left: [Int]
 
-    /// Makes a list of which nothing is left out yet.
+    /// Makes a list with all items.
     ///
     /// - Parameter translations: the reader's language, in which parts of a line are looked for.
     init(_ items: [Item], in translations: any Translations) {
@@ -53,7 +53,8 @@ struct Picker: Sendable {
         return .narrowed
     }
 
-    /// The items that are left, in lines of at most `width` columns: names in a column if the terminal is wide enough.
+    /// The items that are left, in lines of at most `width` columns: names in a column if the terminal is wide
+    /// enough.
     func lines(width: Int) -> [String] {
         let digits = 4 + String(items.count).count
         let names = left.map { TextLayout.columns(items[$0].name) }.max() ?? 0

@@ -9,7 +9,7 @@ enum QRCodeText {
     /// The lines.
     ///
     /// - Parameters:
-    ///   - modules: the rows, `true` where a module is dark.
+    ///   - modules: the rows, `true` for a dark module.
     ///   - hasColour: whether black and white may be asked for; else the terminal is taken to show light on dark.
     static func lines(of modules: [[Bool]], hasColour: Bool) -> [String] {
         let size = width(of: modules)
@@ -21,7 +21,7 @@ enum QRCodeText {
         return stride(from: 0, to: size, by: 2).map { row in
             let line = (0..<size).map { column in
                 let upper = isDark(row, column), lower = row + 1 < size && isDark(row + 1, column)
-                // With colours what is drawn is black; without them it is the terminal's light.
+                // With colours the drawn parts are black; without them they are the terminal's light.
                 return switch (upper == hasColour, lower == hasColour) {
                 case (true, true): "█"
                 case (true, false): "▀"

@@ -32,8 +32,8 @@ package struct Table: Sendable {
     /// Adds a row. Cells are made safe to show; missing ones are empty, further ones are dropped.
     ///
     /// - Parameters:
-    ///   - cells: what is in the columns.
-    ///   - colour: the colour of the coloured column, as a number of SGR; what it means has to be in words, too.
+    ///   - cells: the content of the columns.
+    ///   - colour: the colour of the coloured column, as a number of SGR; its meaning has to be in words, too.
     package mutating func add(_ cells: [LocalizedMessage], colour: Int? = nil) {
         rows.append(header.indices.map { $0 < cells.count ? cells[$0] : "" })
         colours.append(colour)
@@ -46,7 +46,7 @@ package struct Table: Sendable {
     /// columns cut; if that is not enough, each row is a few lines of its own.
     ///
     /// - Parameters:
-    ///   - width: the columns of the terminal; `nil` where it is none, and nothing is cut.
+    ///   - width: the columns of the terminal; `nil` if there is no terminal, and no column is cut.
     ///   - translations: the reader's language.
     ///   - hasColour: whether rows are shown in their colours.
     package func text(
@@ -56,10 +56,10 @@ package struct Table: Sendable {
             ?? list(width: width ?? .max, in: translations, hasColour: hasColour)
     }
 
-    /// The table as lines; `nil` where the columns that are never cut do not fit.
+    /// The table as lines; `nil` if the columns that are never cut do not fit.
     ///
     /// - Parameters:
-    ///   - width: the columns of the terminal; `nil` where it is none, and nothing is cut.
+    ///   - width: the columns of the terminal; `nil` if there is no terminal, and no column is cut.
     ///   - translations: the reader's language.
     ///   - hasColour: whether rows are shown in their colours.
     package func aligned(

@@ -1,6 +1,6 @@
 /// The features that are allowed on a terminal, by its environment.
 package enum TerminalCapabilities {
-    /// Whether what stands there may be painted over: not where a screen reader or a log reads along
+    /// Whether text on the terminal may be painted over: not if a screen reader or a log reads along
     /// (`CREDMGR_ACCESSIBLE=1`), and not on a terminal that cannot.
     package static func repaints(_ environment: [String: String]) -> Bool {
         environment["CREDMGR_ACCESSIBLE"] != "1" && environment["TERM"] != "dumb"

@@ -1,11 +1,13 @@
-/// Makes bytes of a server safe for a terminal: what would move the cursor, change colours, answer in the user's place or
-/// turn the direction of the text is written out, in the notation of `less`: `^[`, `<9B>`, `<U+202E>`.
+/// Makes bytes of a server safe for a terminal. It writes out characters that move the cursor, change colours,
+/// answer in the user's place or turn the direction of the text, in the notation of `less`: `^[`, `<9B>`,
+/// `<U+202E>`.
 ///
-/// Lines and tabs stay. Bytes may come in pieces of any size; a character that a piece cuts off waits for the next one.
+/// Lines and tabs stay. Bytes may come in pieces of any size; a character that a piece cuts off waits for the next
+/// one.
 package struct TerminalFilter {
     private var pending: [UInt8] = []
 
-    /// Makes a filter that has seen nothing.
+    /// Makes a filter before its first input.
     package init() {}
 
     /// The visible form of a piece.
@@ -23,7 +25,7 @@ package struct TerminalFilter {
         return result
     }
 
-    /// The visible form of what still waits, at the end.
+    /// The visible form of the waiting bytes, at the end.
     package mutating func finish() -> [UInt8] {
         defer { pending = [] }
         var result: [UInt8] = []
@@ -31,7 +33,8 @@ package struct TerminalFilter {
         return result
     }
 
-    /// How many bytes the character at `index` has; 1 for a byte that begins none; `nil` if the piece cuts it off.
+    /// How many bytes the character at `index` has; 1 for a byte that does not begin a character; `nil` if the
+    /// piece cuts it off.
     private static func size(at index: Int, in bytes: [UInt8]) -> Int? {
         let first = bytes[index]
         // Of a line's end, the second half may come later.

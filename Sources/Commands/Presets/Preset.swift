@@ -1,7 +1,8 @@
 import CredentialCore
 package import StrictJSON
 
-/// A provider's part of an account type, with placeholders for what only the user knows (`docs/reference/presets.md`).
+/// A provider's part of an account type, with placeholders for what only the user knows
+/// (`docs/reference/presets.md`).
 package struct Preset: Sendable {
     /// Something the user fills in: `{tenant}`.
     package struct Placeholder: Sendable {
@@ -11,7 +12,7 @@ package struct Preset: Sendable {
         package let summary: String
         /// An example of the value.
         package let example: String?
-        /// The value if none is given; it may name one other placeholder, whose value is inserted.
+        /// The default value; it may name one other placeholder, whose value is inserted.
         package let standard: String?
         /// The values instead for particular values of the other placeholder, or for those that end as a pattern
         /// `*.…` does.
@@ -116,8 +117,7 @@ package struct Preset: Sendable {
         return PresetText.filled(.object(definition), with: filling).object ?? definition
     }
 
-    /// Returns the value of a placeholder that was given none: for a self-hosted server, its own API and no
-    /// other's.
+    /// Returns the value of a placeholder that has no value: for a self-hosted server, its own API and no other's.
     private func standard(of placeholder: Placeholder, _ values: [String: String]) -> String? {
         guard let standard = placeholder.standard else { return nil }
         guard let name = PresetText.names(in: .string(standard)).first,

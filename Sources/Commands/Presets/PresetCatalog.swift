@@ -7,13 +7,13 @@ package struct PresetCatalog: Sendable {
 
     /// Makes a catalog.
     ///
-    /// - Parameter folders: where presets are looked up, in order.
+    /// - Parameter folders: the directories of presets, in order.
     package init(folders: [String], files: any DefinitionStore) {
         self.folders = folders
         self.files = files
     }
 
-    /// A preset, where it is from, and what it hides.
+    /// A preset, its origin, and the presets that it hides.
     package struct Entry: Sendable {
         /// The name.
         package let name: String
@@ -46,7 +46,8 @@ package struct PresetCatalog: Sendable {
 
     /// The preset called `name`.
     ///
-    /// - Throws: ``ErrorCode/usage`` when there is none; ``ErrorCode/configuration`` when its file cannot be used.
+    /// - Throws: ``ErrorCode/usage`` when there is no such preset; ``ErrorCode/configuration`` when its file cannot
+    ///   be used.
     package func preset(named name: String) throws(CredentialError) -> Preset {
         let name = try Identifier.checked(name, kind: .preset)
         for folder in folders {
@@ -91,7 +92,7 @@ package struct PresetCatalog: Sendable {
 }
 
 extension Preset {
-    /// The texts of the presets that this program brings, by name; each stands in a file of its own.
+    /// The texts of the presets that this program brings, by name; each is in a file of its own.
     package static let builtIn: [String: String] = [
         "auth0": auth0, "azure-b2c": azureB2C, "entra-external-id": entraExternalID, "entra-id": entraID,
         "github": github, "gitlab": gitlab, "gmail": gmail, "google": google, "keycloak": keycloak, "okta": okta,

@@ -16,7 +16,7 @@ struct StartPage {
 
     /// Prints the page. A problem is shown, and is no failure.
     ///
-    /// - Throws: ``ErrorCode/inputOutput`` when standard output takes nothing.
+    /// - Throws: ``ErrorCode/inputOutput`` when standard output does not accept the page.
     func print(_ session: CommandSession) throws(CredentialError) {
         var text: String
         do throws(CredentialError) {

@@ -2,16 +2,17 @@ import CredentialCore
 import Platform
 import Synchronization
 
-/// Refreshes what is about to expire of an account: per sign-in the token that its type asks for, and every other token
-/// that has not ended yet.
+/// Refreshes the tokens of an account that are about to expire: per sign-in the token that its type asks for, and
+/// every other token that has not ended yet.
 ///
-/// Several accounts may be refreshed at once, each on a thread of its own: the stores are opened once for all of them.
+/// Several accounts may be refreshed at once, each on a thread of its own: the stores are opened once for all of
+/// them.
 struct AccountRefresh: Sendable {
     /// The result for an account.
     struct Outcome: Sendable {
         /// The warnings for the user.
         var warnings: [LocalizedMessage] = []
-        /// The notes on what was refreshed.
+        /// The notes on the refreshed tokens.
         var notes: [LocalizedMessage] = []
         /// The sign-ins that the provider has answered for.
         var refreshed: Set<String> = []
@@ -19,10 +20,10 @@ struct AccountRefresh: Sendable {
         var failures: [CredentialError] = []
     }
 
-    /// A provider whose responses cannot be used may have rotated the refresh token of each: two accounts at once show
-    /// whether it works, and nothing more is sent to one that does not.
+    /// A provider whose responses cannot be used may have rotated the refresh token of each. So two accounts at
+    /// once show whether it works, and credmgr sends no further request to one that does not.
     ///
-    /// - Parameter done: called for each account that nothing is sent for.
+    /// - Parameter done: called for each account without a request.
     func caution(_ done: @escaping @Sendable () -> Void) -> BoundedWorkQueue<RefreshPlan.Job, Outcome>.Caution {
         BoundedWorkQueue.Caution(
             unproven: 2,
@@ -62,7 +63,7 @@ struct AccountRefresh: Sendable {
     /// Refreshes.
     ///
     /// - Parameter waits: whether a peer that is at work on the account is waited for.
-    /// - Returns: `nil` where nothing was done, as a peer is at work.
+    /// - Returns: `nil` if no refresh was made, as a peer is at work.
     func run(_ job: RefreshPlan.Job, waits: Bool) -> Outcome? {
         let account = job.account, group = job.group
         var outcome = Outcome()
@@ -88,7 +89,7 @@ struct AccountRefresh: Sendable {
         return isHeld ? nil : outcome
     }
 
-    /// Notes that the sign-in of an account ends, and does `work` where a refresh is due and the account can have one.
+    /// Notes that the sign-in of an account ends, and does `work` if a refresh is due and the account can have one.
     private func tell(
         _ job: RefreshPlan.Job, _ outcome: inout Outcome,
         _ work: ([RefreshPlan.CheckedType], inout Outcome) throws(CredentialError) -> Void
@@ -117,7 +118,7 @@ struct AccountRefresh: Sendable {
         }
     }
 
-    /// The error with what it is about in front: it may be told among those of many accounts.
+    /// The error with its account in front, for a list of errors of many accounts.
     private static func named(_ error: CredentialError, _ account: Account, type: String) -> CredentialError {
         let name = shown(account)
         let message = error.message.hasPrefix(name) ? error.message : "\(name): \(error)"

@@ -14,14 +14,14 @@ struct NotifyCommand: Command {
         examples: [.init("by the timer of the package", "systemctl --user enable --now credmgr-notify.timer")],
         exitStatuses: [])
 
-    /// How many seconds before its end a sign-in is told of.
+    /// How many seconds before its end a sign-in gets a notification.
     private static let warningTime: Int64 = 3 * 86_400
     private static let day: Int64 = 86_400
     /// How long an unanswered notification is waited for.
     private static let waitingSeconds = 12 * 3_600
 
-    /// Shows a notification for each summary, text, and words of a sign-in, side by side, and signs in where that
-    /// was chosen. The label of the action comes first.
+    /// Shows a notification for each summary, text, and words of a sign-in, side by side, and signs in if the user
+    /// chose that. The label of the action comes first.
     private static let script = #"""
         action=$1
         shift
@@ -47,7 +47,7 @@ struct NotifyCommand: Command {
         for (group, account) in accounts {
             guard let text = text(about: account, session), try isDue(account, session) else { continue }
             var command = LoginHint(for: account, in: group)
-            // Nobody would see the code: the browser is at hand here.
+            // The user would not see the code: the browser is at hand here.
             if command.flow == .device { command.flow = nil }
             var login = command.description
             if login.hasPrefix("credmgr ") {
@@ -74,7 +74,7 @@ struct NotifyCommand: Command {
         return "The grant for \(type) expires on \(end.rfc3339.prefix(10))."
     }
 
-    /// Whether nothing was said of it for a day; it is written down that something is said now.
+    /// Whether no notification about it was shown for a day; saves that one is shown now.
     private func isDue(_ account: Account, _ session: CommandSession) throws(CredentialError) -> Bool {
         let environment = session.context.environment, programs = session.context.programs
         let named = environment["XDG_STATE_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
@@ -89,7 +89,7 @@ struct NotifyCommand: Command {
         return true
     }
 
-    /// Whether there is a session bus; none is started.
+    /// Whether there is a session bus; it is not started.
     private func hasBus(_ session: CommandSession) -> Bool {
         let environment = session.context.environment
         let address = environment["DBUS_SESSION_BUS_ADDRESS"] ?? ""

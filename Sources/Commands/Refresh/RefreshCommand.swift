@@ -40,7 +40,7 @@ struct RefreshCommand: Command {
         try session.fail(with: failures)
     }
 
-    /// Does what is to be done, and tells of it in the order of the list.
+    /// Does the jobs, and reports them in the order of the list.
     private func run(
         _ jobs: [RefreshPlan.Job], of count: Int, _ refresh: AccountRefresh, _ session: CommandSession
     ) -> [CredentialError] {

@@ -27,7 +27,7 @@ struct RefreshPlan {
         let group: KeychainGroup
     }
 
-    /// A definition, and what its accounts belong to.
+    /// A definition, and the registration of its accounts.
     private struct Definition {
         let checked: CheckedType
         let registration: ClientIdentity
@@ -49,7 +49,7 @@ struct RefreshPlan {
         self.demand = demand
         let resolver = TargetResolver(session)
         self.resolver = resolver
-        // One with a fault asks for nothing; where it is an account's own, that is told with the account.
+        // One with a fault asks for no token; if it is an account's own, the account's report shows that.
         definitions = try session.catalog.entries().compactMap { entry in
             guard let checked = try? Self.checked(entry.name, session),
                 let registration = try? resolver.registration(of: checked.type)
@@ -84,7 +84,7 @@ struct RefreshPlan {
             let others = definitions.filter {
                 $0.checked.type.name != view.type && $0.group == view.group && $0.registration == view.registration
             }.map(\.checked)
-            // A client is sent nothing that another one has signed in for.
+            // A client does not get tokens that another client has signed in for.
             let registration = try resolver.registration(of: own.type)
             if registration != view.registration, others.isEmpty {
                 return .failure(view.registration.notSeen(account.id, by: own.type, registration, in: view.group))

@@ -22,8 +22,8 @@ package enum RefreshWorker {
                 notices: Notices(
                     console: context.console, environment: context.environment, isQuiet: true, isVerbose: false),
                 detail: { line in notes.withLock { $0.append(line) } })
-            // A record is read and opened meanwhile. The libraries of a keyring come first: no thread can be started while
-            // others are loaded, and the keyring takes longer to answer.
+            // A record is read and opened meanwhile. The libraries of a keyring come first: no thread can be
+            // started while others are loaded, and the keyring takes longer to answer.
             if request.account.store.isInRecord { context.transport.prepare() }
             let stores = session.stores(mayPrompt: false, whileWaiting: context.transport.prepare)
             let services = session.services(stores)
@@ -41,7 +41,7 @@ package enum RefreshWorker {
 }
 
 extension GlobalOptions {
-    /// The options of a worker: it asks nobody anything.
+    /// The options of a worker: it never asks the user.
     fileprivate static let ofWorker = GlobalOptions(noInput: true)
 
     private init(noInput: Bool) {

@@ -3,8 +3,8 @@ import Platform
 
 /// The transport of a refresh worker: a provider that is slow gets the worker's whole life to respond.
 ///
-/// A caller may give up before. The worker does not: the provider may have rotated the refresh token already, and its
-/// response holds the only valid one.
+/// A caller may give up before. The worker does not: the provider may have rotated the refresh token already, and
+/// its response holds the only valid one.
 struct WorkerTransport: HTTPTransport {
     let base: any HTTPTransport
     let life: WorkerLife

@@ -28,13 +28,14 @@ struct RequestCommand: Command {
             guard case .missing(given: let given) = slip, given.count == 1, given[0].contains("/"),
                 let place = words.firstIndex(of: given[0]), Self.mayBeRepeated(words, url: given[0])
             else { return nil }
-            // The method comes first, and the URL stands where it stood.
+            // The method comes first, and the URL keeps its position.
             var words = words
             words.insert("GET", at: place)
             return LocalizedMessage(verbatim: ShellQuoting.line(["credmgr"] + words))
         })
 
-    /// Whether a hint may have the words: they are whole there, and have no header, field, body or query with a secret.
+    /// Whether a hint may have the words: they are whole there, and have no header, field, body or query with a
+    /// secret.
     private static func mayBeRepeated(_ words: [String], url: String) -> Bool {
         let harmless: Set = ["--type", "--account", "--policy", "--include"]
         return !url.contains { "?@#".contains($0) }
@@ -107,7 +108,7 @@ struct RequestCommand: Command {
 
     /// Returns the account whose token is sent, and its destination.
     ///
-    /// - Throws: ``ErrorCode/denied`` where the token may not go there.
+    /// - Throws: ``ErrorCode/denied`` if the token may not go there.
     private func place(_ session: CommandSession) throws(CredentialError) -> (Target, URI) {
         let text = arguments[Self.url]
         let absolute = try RequestURL.absolute(text)
@@ -125,7 +126,8 @@ struct RequestCommand: Command {
 
     /// Refuses an address that may not have the target's token.
     ///
-    /// - Parameter isNamedByUser: whether the user has named the address, and no redirect: only then the hint allows its origin.
+    /// - Parameter isNamedByUser: whether the user has named the address, and no redirect: only then the hint
+    ///   allows its origin.
     /// - Throws: ``ErrorCode/denied``.
     static func check(
         _ address: URI, for target: Target, _ session: CommandSession, isNamedByUser: Bool = false

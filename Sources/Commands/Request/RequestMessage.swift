@@ -86,7 +86,7 @@ struct RequestMessage: Sendable {
 
     /// The JSON that an option says: the text, or `@FILE`, or `@-` for standard input.
     ///
-    /// - Throws: ``ErrorCode/usage`` for what is no JSON, or no file.
+    /// - Throws: ``ErrorCode/usage`` for invalid JSON, or a missing file.
     static func value(
         of text: String, option: String, _ session: CommandSession
     ) throws(CredentialError) -> JSONValue {

@@ -34,7 +34,7 @@ final class RequestOutput {
                 && TerminalCapabilities.repaints(session.context.environment) ? { self.show($0) } : nil)
     }
 
-    /// Ends the output; what was held back is written now.
+    /// Ends the output, and writes the buffered rest.
     func finish() throws(CredentialError) {
         let body = held
         held = []
@@ -77,7 +77,8 @@ final class RequestOutput {
         try file?.write(bytes)
     }
 
-    /// Shows how far a transfer is that takes longer than a second; not in the midst of a body on the same terminal.
+    /// Shows how far a transfer is that takes longer than a second; not in the midst of a body on the same
+    /// terminal.
     private func show(_ progress: TransferProgress) {
         let now = session.context.clock.now
         guard lastShown != now, now.seconds(since: startedAt) > 0 else { return }

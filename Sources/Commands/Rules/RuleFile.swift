@@ -14,20 +14,22 @@ struct RuleFile {
     /// - Parameters:
     ///   - text: the text; `nil` if there is no file.
     ///   - path: the file, for messages.
-    /// - Throws: ``ErrorCode/configuration`` for a file that is not what it should be.
+    /// - Throws: ``ErrorCode/configuration`` for a file that is not valid.
     private init(_ text: String?, at path: String) throws(CredentialError) {
         self.path = path
         self.text = text
         rules = try text.map { (text) throws(CredentialError) in try Self.rules(of: text, at: path) } ?? []
     }
 
-    /// Changes the file under its lock, so that no change of another process is lost between the read and the write.
+    /// Changes the file under its lock, so that no change of another process is lost between the read and the
+    /// write.
     ///
     /// - Parameters:
     ///   - session: the session of the command.
     ///   - change: returns the new text, made of one read of the file, and the result of the change.
     /// - Returns: the result of the change.
-    /// - Throws: ``ErrorCode/inputOutput``, ``ErrorCode/configuration``, ``ErrorCode/lockTimeout``; the errors of `change`.
+    /// - Throws: ``ErrorCode/inputOutput``, ``ErrorCode/configuration``, ``ErrorCode/lockTimeout``; the errors of
+    ///   `change`.
     static func change<Result>(
         _ session: CommandSession, _ change: (RuleFile) throws(CredentialError) -> (text: String, result: Result)
     ) throws(CredentialError) -> Result {
@@ -54,7 +56,7 @@ struct RuleFile {
 
     /// The text with a rule at a place, in front of the rule that is there now.
     ///
-    /// - Throws: ``ErrorCode/configuration`` for a file that is not what it should be.
+    /// - Throws: ``ErrorCode/configuration`` for a file that is not valid.
     func adding(_ rule: String, at place: Int) throws(CredentialError) -> String {
         try Self.adding(rule, at: place, to: text)
     }
@@ -74,8 +76,8 @@ struct RuleFile {
 
     /// The text with a rule in place of another one, and the text of that.
     ///
-    /// The new rule has the other's place if `place` is the same among the remaining rules. A rule that stays behind one for more
-    /// would never be applied.
+    /// The new rule has the other's place if `place` is the same among the remaining rules. A rule that stays
+    /// behind one for more would never be applied.
     ///
     /// - Throws: as ``adding(_:at:)``.
     func replacing(
@@ -136,8 +138,8 @@ struct NewRule {
         rules.firstIndex { !rule.reach.isWider(than: $0.reach) } ?? rules.count
     }
 
-    /// The position of a rule for the same place and the same type; `nil` if there is none. A rule without a type
-    /// is for every type, so it is no rival of a rule for one.
+    /// The position of a rule for the same place and the same type; `nil` if there is no such rule. A rule without
+    /// a type is for every type, so it is no rival of a rule for one.
     func rival(among rules: [SelectionRule]) -> Int? {
         rules.firstIndex { other in
             other.directory == rule.directory && other.place == rule.place && other.type == rule.type
@@ -163,7 +165,7 @@ extension SelectionRule {
 }
 
 extension CommandSession {
-    /// A directory with all below it, as a rule writes it; what has a `*` in it is a pattern already.
+    /// A directory with all below it, as a rule writes it; a text with a `*` in it is a pattern already.
     ///
     /// - Parameter text: a directory, seen from the current one; `nil` for that.
     /// - Throws: ``ErrorCode/usage`` for a directory whose name a rule would take for a pattern.
@@ -208,7 +210,7 @@ extension CommandSession {
 
     /// Writes a rule; one for the same place and type is replaced.
     ///
-    /// - Returns: the text of the rule that it replaced; `nil` if there was none.
+    /// - Returns: the text of the rule that it replaced; `nil` if there was no such rule.
     /// - Throws: as ``RuleFile/change(_:_:)``.
     @discardableResult
     func write(_ new: NewRule) throws(CredentialError) -> String? {

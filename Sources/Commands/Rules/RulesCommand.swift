@@ -68,7 +68,7 @@ extension SelectionRule {
     }
 }
 
-/// The options that say what a rule is for.
+/// The options for the place and type of a rule.
 private enum RuleOption {
     static let directory = Option.value(
         "directory", .any("DIRECTORY"), "the directory with all below it, or a pattern with '*'")
@@ -174,7 +174,7 @@ struct RulesRemoveCommand: Command {
 
     /// The number, from 0, of the one rule that fits.
     ///
-    /// - Throws: ``ErrorCode/usage`` if none fits, or several do.
+    /// - Throws: ``ErrorCode/usage`` if no rule fits, or several do.
     private static func index(
         in rules: [SelectionRule], where fits: (Int, SelectionRule) -> Bool
     ) throws(CredentialError) -> Int {

@@ -1,12 +1,12 @@
 import StrictJSON
 
-/// The entries between two brackets of a JSON text that was parsed before: where each of them stands.
+/// The positions of the entries between two brackets of a JSON text that was parsed before.
 struct JSONEntries {
     /// The text.
     let text: String
     /// The place behind the opening bracket.
     let start: String.Index
-    /// Each entry, a member's name with it, without what is around it.
+    /// Each entry, a member's name with it, without the text around it.
     private(set) var ranges: [Range<String.Index>] = []
     private let isArray: Bool
     private var commas: [String.Index] = []
@@ -19,7 +19,7 @@ struct JSONEntries {
         self.init(text, from: start, to: text.endIndex)
     }
 
-    /// Those of a member's value, where it is an object or array; the member is one of ``ranges``.
+    /// Those of a member's value, if it is an object or array; the member is one of ``ranges``.
     init?(ofMember range: Range<String.Index>, in text: String) {
         guard let colon = Self.pieces(text[range]).first(where: { text.utf8[$0.lowerBound] == UInt8(ascii: ":") })
         else { return nil }
@@ -58,7 +58,7 @@ struct JSONEntries {
         Self.value(of: String(text[range]), isElement: isArray)
     }
 
-    /// The value of an entry that stands nowhere yet.
+    /// The value of an entry that is not in a file yet.
     static func value(of entry: String, isElement: Bool) -> JSONValue? {
         try? JSONValue.parse(Array((isElement ? "[\(entry)]" : "{\(entry)}").utf8), dialect: .commented)
     }

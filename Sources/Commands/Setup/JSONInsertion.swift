@@ -1,8 +1,8 @@
 import CredentialCore
 import StrictJSON
 
-/// An entry of ours at the beginning of an object or array that is a member of a JSON file of the user's. All other bytes
-/// stay as they are, comments included.
+/// An entry of ours at the beginning of an object or array that is a member of a JSON file of the user's. All other
+/// bytes stay as they are, comments included.
 struct JSONInsertion: Sendable, Equatable {
     /// The member of the file's object.
     let member: String
@@ -22,7 +22,7 @@ struct JSONInsertion: Sendable, Equatable {
 
     /// The text with the entry; one that is there already stays, however it is written.
     ///
-    /// - Throws: ``ErrorCode/configuration`` for what is no object, or has something else at the member.
+    /// - Throws: ``ErrorCode/configuration`` if the text is no object, or has something else at the member.
     func added(to text: String?) throws(CredentialError) -> String {
         guard let text else { return Self.newFile.open + whole + Self.newFile.close }
         // Blank content goes after the object.
@@ -43,7 +43,8 @@ struct JSONInsertion: Sendable, Equatable {
         return text[..<inner.start] + (inner.ranges.isEmpty ? alone : first) + text[inner.start...]
     }
 
-    /// The text without the entry; `nil` where it is not there: as it was written, or at all where it is known to be ours.
+    /// The text without the entry; `nil` if it is not there as it was written, or in no form if it is known to be
+    /// ours.
     func removed(from text: String) -> ManagedBlock.Remainder? {
         // One that was written first is the last of ours.
         let last = ",\n    \(entry)", end = "\n  " + brackets.close
@@ -97,6 +98,7 @@ struct JSONInsertion: Sendable, Equatable {
             .flatMap { JSONEntries(ofMember: $0, in: file.text) }
     }
 
-    /// The object of a file that was not there, and of one that was blank: what nobody writes by hand tells them apart.
+    /// The object of a file that was not there, and of one that was blank: a form that no user writes by hand tells
+    /// them apart.
     private static let newFile = (open: "{", close: "\n }\n"), blankFile = (open: "{", close: "\n  }")
 }

@@ -1,8 +1,8 @@
 import CredentialCore
 import StrictJSON
 
-/// A member of ours, with a plain value, at the beginning of the object in a JSON file of the user's. All other bytes stay
-/// as they are, comments included.
+/// A member of ours, with a plain value, at the beginning of the object in a JSON file of the user's. All other
+/// bytes stay as they are, comments included.
 struct JSONMember: Sendable, Equatable {
     /// The name of the member.
     let name: String
@@ -15,7 +15,8 @@ struct JSONMember: Sendable, Equatable {
 
     /// The text with the member; one with the same value stays, and an earlier one of ours is replaced.
     ///
-    /// - Throws: ``ErrorCode/configuration`` for a text that is not an object, or has the member with another value.
+    /// - Throws: ``ErrorCode/configuration`` for a text that is not an object, or has the member with another
+    ///   value.
     func added(to text: String?) throws(CredentialError) -> String {
         guard let text else { return Self.newFile.open + whole + Self.newFile.close }
         guard !text.allSatisfy(\.isWhitespace) else {

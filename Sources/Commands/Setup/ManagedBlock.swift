@@ -1,33 +1,34 @@
-/// Lines of ours in a text file of the user's, between two marks: found again, never there twice, and taken out so that
-/// the rest is as it was, byte for byte.
+/// Lines of ours in a text file of the user's, between two marks: found again, never there twice, and taken out so
+/// that the rest is as it was, byte for byte.
 struct ManagedBlock: Sendable, Equatable {
     /// The purpose: `git git.example.com`.
     let name: String
     /// The characters that begin a comment in such files.
     let comment: String
-    /// The section that the lines belong to: `[global]`; they go behind its head, which is written where it is not there.
+    /// The section that the lines belong to: `[global]`; they go behind its head, which is written if it is not
+    /// there.
     var section: String?
     /// The lines.
     let lines: [String]
-    /// The first line of what is left of it where the program writes its file anew, without comments: an item of a list in
-    /// YAML, with the indented lines that follow.
+    /// The first line of the remains if the program rewrites its file without comments: an item of a list in YAML,
+    /// with the indented lines that follow.
     var rewritten: String?
-    /// Our lines as they were written, a section's head with them, where that is known: they are told from lines that came
-    /// between the marks, and are found without the marks.
+    /// Our lines as they were written, with a section's head, if that is known. They are distinguished from lines
+    /// that came between the marks, and are found without the marks.
     var written: [String]?
     /// The words that begin a line with the same meaning as ours, in the section if there is one: the program does
     /// not accept both.
     var keys: [String] = []
-    /// The content of such a line if it has the wanted effect all the same.
+    /// The content of such a line if it still has the wanted effect.
     var sufficient: String?
-    /// Whether what stands behind a key may be a secret.
+    /// Whether the text behind a key may be a secret.
     var isSecret = false
 
     /// A text without the block.
     struct Remainder: Equatable {
         /// The text.
         let text: String
-        /// Whether there was no file before the block: then it goes when nothing is left.
+        /// Whether there was no file before the block: then an empty rest means that the file goes.
         let isFileOurs: Bool
     }
 
@@ -40,7 +41,7 @@ struct ManagedBlock: Sendable, Equatable {
 
     /// The text with the block in it, in place of an older one of that name.
     ///
-    /// - Parameter text: `nil` where there is no file yet.
+    /// - Parameter text: `nil` if there is no file yet.
     func added(to text: String?) -> String {
         if let text, isThere(in: text) { return text }
         let old = text.flatMap(removed), text = old?.text ?? text
@@ -63,13 +64,13 @@ struct ManagedBlock: Sendable, Equatable {
     }
 
     /// Returns the text between the marks for a file that has no such block yet: the lines, and the section's head
-    /// if the file has none.
+    /// if the file does not have it.
     func body(in text: String?) -> [String] {
         guard let section, SetupLines.head(section, in: SetupLines.split(text ?? "")) == nil else { return lines }
         return [section] + lines
     }
 
-    /// The text without the block; `nil` where there is none.
+    /// The text without the block; `nil` if there is no block.
     func removed(from text: String) -> Remainder? {
         let all = SetupLines.split(text)
         guard let place = place(in: all) else { return rewritten(all) }
@@ -109,7 +110,7 @@ struct ManagedBlock: Sendable, Equatable {
 
     // MARK: What stands in its way
 
-    /// A line of somebody else's that says what ours say.
+    /// A line by another author that conflicts with ours.
     func rival(in text: String) -> ConflictingEntry? {
         let all = SetupLines.split(text)
         let unmarked = place(in: all) == nil ? self.unmarked(in: all) : nil
@@ -131,7 +132,7 @@ struct ManagedBlock: Sendable, Equatable {
         return nil
     }
 
-    /// The key that a line begins with, where it counts as ours: in our section, or with its name before all sections.
+    /// The key that a line begins with, if it counts as ours: in our section, or with its name before all sections.
     private func key(of line: Substring, below head: Substring?) -> String? {
         if let section, section.hasPrefix("[") {
             guard let head else {
@@ -189,7 +190,7 @@ struct ManagedBlock: Sendable, Equatable {
         return Remainder(text: rest.joined(separator: "\n"), isFileOurs: false)
     }
 
-    /// Our lines without marks, blanks between words aside; only where it is known that we wrote them.
+    /// Our lines without marks, regardless of blanks between words; only if the manifest says that we wrote them.
     private func unmarked(in all: [Substring]) -> Range<Int>? {
         guard let written else { return nil }
         let head = written.first.flatMap { SetupLines.isHead($0[...]) ? $0 : nil }

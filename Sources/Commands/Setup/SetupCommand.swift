@@ -109,11 +109,11 @@ struct SetupCommand: Command {
 
     // MARK: What is asked for
 
-    /// - Returns: `nil` where it is to be taken back and there is nothing.
+    /// - Returns: `nil` if it is to be undone and there is no entry.
     private func request(_ recipe: SetupRecipe, _ session: CommandSession) throws(CredentialError) -> SetupRequest?
     {
         let programs = session.context.programs
-        // By name where that means this very program, so that a new version is found.
+        // By name if the name finds this very program, so that a new version is found.
         let isInPath = programs.isProgram("credmgr") && programs.otherProgram("credmgr") == nil
         var request = SetupRequest(
             environment: session.context.environment, command: isInPath ? "credmgr" : programs.ownPath)
@@ -138,7 +138,7 @@ struct SetupCommand: Command {
             return try withValues(request)
         }
         if arguments[Self.undo] {
-            // The type may be gone, or no longer the only one: what is there says which it was.
+            // The type may be gone, or no longer the only one: the existing entries show which it was.
             request.type = try resolver.namedType(options)
             if request.type == nil, recipe.isByType {
                 let types = try SetupList(session).rows().filter { $0.program == recipe.name }.map(\.subject)
@@ -183,9 +183,9 @@ struct SetupCommand: Command {
 
     // MARK: The rule
 
-    /// The edit that writes the rule for the host, where there is need of one, or takes it out.
+    /// The edit that writes the rule for the host, if there is need of one, or removes it.
     ///
-    /// - Throws: ``ErrorCode/usage`` where it is missing and not to be written.
+    /// - Throws: ``ErrorCode/usage`` if it is missing and not to be written.
     private func rule(
         _ recipe: SetupRecipe, _ request: SetupRequest, _ record: SetupManifest, _ session: CommandSession
     ) throws(CredentialError) -> SetupEdit? {
@@ -229,7 +229,7 @@ struct SetupCommand: Command {
         }.joined()
     }
 
-    /// Puts out of the plan what somebody else has written already.
+    /// Removes from the plan the entries that the files have already.
     private func leaveWhatIsThere(
         _ plan: inout SetupPlan, _ record: SetupManifest, _ session: CommandSession
     ) throws(CredentialError) {
@@ -247,7 +247,7 @@ struct SetupCommand: Command {
         plan.edits = edits
     }
 
-    /// Writes and proves; where that fails, all is as it was before.
+    /// Writes and proves; on a failure, all is as it was before.
     private func write(
         _ plan: SetupPlan, _ user: String, _ before: SetupManifest, _ session: CommandSession
     ) throws(CredentialError) {
@@ -315,10 +315,10 @@ struct SetupCommand: Command {
         return false
     }
 
-    /// Takes back what the call has done besides.
+    /// Undoes the side effects of the call.
     ///
-    /// - Parameter tells: whether it is told what could not be, with the call: not where an error is told anyway, after which there
-    ///   may be nothing.
+    /// - Parameter tells: whether failures to undo are reported, with the call: not if an error is reported anyway,
+    ///   after which there may be no entry.
     private func undo(_ plan: SetupPlan, _ session: CommandSession, tells: Bool) {
         guard let program = plan.undoing.first else { return }
         do throws(CredentialError) {
@@ -335,7 +335,7 @@ struct SetupCommand: Command {
 
     /// Makes the call.
     ///
-    /// - Throws: ``ErrorCode/inputOutput`` where the program got no token.
+    /// - Throws: ``ErrorCode/inputOutput`` if the program got no token.
     private func prove(_ plan: SetupPlan, _ session: CommandSession) throws(CredentialError) {
         guard !arguments[Self.noVerify], let proof = plan.proof else {
             return session.notices.note("not verified by a call")

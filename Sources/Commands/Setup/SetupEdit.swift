@@ -48,9 +48,9 @@ enum SetupEdit: Sendable {
 
     /// Whether the change can be made.
     ///
-    /// - Returns: what somebody else has written that does the same, so that nothing has to be; else `nil`.
-    /// - Throws: ``ErrorCode/inputOutput``; ``ErrorCode/configuration`` for a file that is not ours, or not what it should
-    ///   be, and where somebody else has said something else.
+    /// - Returns: an entry by another author with the same effect, so that no change is needed; else `nil`.
+    /// - Throws: ``ErrorCode/inputOutput``; ``ErrorCode/configuration`` for a file that is not ours, or is not
+    ///   valid, and for a conflicting entry by another author.
     func check(_ programs: any ProcessPort) throws(CredentialError) -> ConflictingEntry? {
         if case .link(let path) = self {
             guard programs.linkTarget(path) != nil || programs.isThere(path), !Self.isOwnLink(path, programs) else {
@@ -137,7 +137,7 @@ enum SetupEdit: Sendable {
         }
     }
 
-    /// Takes the change back; what is not there, or is no longer ours, stays.
+    /// Undoes the change; an entry that is not there, or is no longer ours, stays.
     ///
     /// - Parameter isDry: whether it is only looked up.
     /// - Returns: whether there was something to take back.
@@ -175,9 +175,9 @@ enum SetupEdit: Sendable {
     /// The mark in a file of our own.
     static let mark = "made by credmgr setup"
 
-    /// The text of a file; `nil` where there is none.
+    /// The text of a file; `nil` if it does not exist.
     ///
-    /// - Throws: ``ErrorCode/inputOutput``; ``ErrorCode/configuration`` for what is not UTF-8.
+    /// - Throws: ``ErrorCode/inputOutput``; ``ErrorCode/configuration`` for a file that is not UTF-8.
     static func text(_ path: String, _ programs: any ProcessPort) throws(CredentialError) -> String? {
         guard let bytes = try programs.readFile(path) else { return nil }
         guard let text = String(validating: bytes, as: UTF8.self) else {
@@ -206,7 +206,7 @@ struct SetupChanges {
 
     private var steps: [(edit: SetupEdit, before: State, after: State)] = []
 
-    /// Whether nothing was changed.
+    /// Whether there was no change.
     var isEmpty: Bool { steps.isEmpty }
 
     /// Makes a change.
@@ -221,7 +221,7 @@ struct SetupChanges {
 
     /// Makes all as it was.
     ///
-    /// - Returns: `false` where something has been changed since: then nothing is done.
+    /// - Returns: `false` if something has been changed since: then the files stay.
     /// - Throws: ``ErrorCode/inputOutput``.
     func takeBack(_ programs: any ProcessPort) throws(CredentialError) -> Bool {
         for step in steps where try State(step.edit, programs) != step.after { return false }

@@ -1,6 +1,6 @@
 /// The lines of other programs' configuration, as far as `setup` has to know them.
 enum SetupLines {
-    /// The lines of a text; the last one is empty where it ends with a newline.
+    /// The lines of a text; the last one is empty if it ends with a newline.
     static func split(_ text: String) -> [Substring] {
         text.utf8.split(separator: 0x0A, omittingEmptySubsequences: false).map { Substring($0) }
     }
@@ -14,8 +14,8 @@ enum SetupLines {
     /// Whether a line is the head of a section.
     static func isHead(_ line: Substring) -> Bool { line.first { $0 != " " && $0 != "\t" } == "[" }
 
-    /// Whether a line is the head of this section. That of a table may have a comment behind it; a key of YAML may have its
-    /// value there.
+    /// Whether a line is the head of this section. That of a table may have a comment behind it; a key of YAML may
+    /// have its value there.
     static func isHead(_ line: Substring, of section: String) -> Bool {
         guard section.hasPrefix("[") else { return plain(line) == section }
         guard isHead(line), let end = line.firstIndex(of: "]") else { return false }
@@ -53,7 +53,7 @@ enum SetupLines {
         return !(text[place.upperBound...].first.map(isOfName) ?? false)
     }
 
-    /// The text from a line on to where its brackets are closed.
+    /// The text from a line to the end of its brackets.
     static func value(from start: Int, in lines: [Substring]) -> String {
         var depth = 0
         for end in start..<lines.endIndex {
@@ -77,6 +77,6 @@ struct ConflictingEntry: Equatable {
     let line: Int
     /// The text of the line.
     let text: String
-    /// Whether that is what is wanted.
+    /// Whether the text there is the wanted one.
     let isSame: Bool
 }

@@ -3,11 +3,11 @@ import StrictJSON
 
 /// The programs that are set up, and the files: `credmgr setup --list`.
 struct SetupList {
-    /// A program, what it is set up for, and the file.
+    /// A program, the subject of its setup, and the file.
     struct Row: Hashable {
         /// The program.
         let program: String
-        /// A server, a type, a profile, a scheme; empty where there is only one.
+        /// A server, a type, a profile, a scheme; empty if there is only one.
         let subject: String
         /// The file.
         let path: String
@@ -93,7 +93,7 @@ struct SetupList {
         return Row(program: words.first ?? name, subject: words.count == 2 ? words[1] : "", path: path)
     }
 
-    /// Files whose names hold what they are for: a scheme, a type.
+    /// Files whose names contain their subject: a scheme, a type.
     private func named(
         _ program: String, in folder: String, _ prefix: String, _ suffix: String
     ) throws(CredentialError) -> [Row] {

@@ -1,15 +1,15 @@
 import CredentialCore
 import StrictJSON
 
-/// The record of what `setup` has written, the place and the user of each entry, and the directories that it has
-/// made. With it, `--undo` removes our text if a program has dropped our marks, leaves what another setup needs,
-/// and leaves no empty directories.
+/// The record of the entries that `setup` has written, the place and the user of each entry, and the directories
+/// that it has made. With it, `--undo` removes our text if a program has dropped our marks, keeps entries that
+/// another setup needs, and leaves no empty directories.
 struct SetupManifest: Sendable {
     /// A place that was written to.
     struct Entry: Sendable, Equatable {
         /// The file or link.
         let path: String
-        /// The name of what was written there; empty if the whole file is ours.
+        /// The name of the entry there; empty if the whole file is ours.
         let name: String
         /// The lines, as they were written.
         var lines: [String] = []
@@ -113,7 +113,7 @@ struct SetupManifest: Sendable {
         return others
     }
 
-    /// The rule that was written for a host, whatever its type.
+    /// The rule that was written for a host, for any type.
     func rule(for host: String, at path: String) -> SetupEdit? {
         let member = "rules"
         let texts = entries.filter { $0.path == path && $0.name.hasPrefix(member + " ") }
@@ -122,7 +122,8 @@ struct SetupManifest: Sendable {
             .map { .json(JSONInsertion(member: member, isArray: true, entry: $0), path: path) }
     }
 
-    /// An edit with what is known of it: how it was written, and where, should the program's files be others by now.
+    /// An edit with the known facts: its form when it was written, and its file, should the program's files be
+    /// others by now.
     func known(_ edit: SetupEdit, isToBeUndone: Bool = false) -> SetupEdit {
         var place = place(of: edit)
         if place == nil, isToBeUndone, !edit.name.isEmpty {
@@ -164,7 +165,7 @@ struct SetupManifest: Sendable {
 }
 
 extension SetupEdit {
-    /// The name of what is written, beside other content in the same file.
+    /// The name of the entry, beside other content in the same file.
     fileprivate var name: String {
         switch self {
         case .block(let block, _): block.name
@@ -183,7 +184,7 @@ extension SetupEdit {
         }
     }
 
-    /// The lines of a block as they are about to be written; `nil` where it is there already.
+    /// The lines of a block as they are about to be written; `nil` if it is there already.
     fileprivate func lines(in text: String?) -> [String]? {
         if case .member(let member, _) = self { return [member.value] }
         guard case .block(let block, _) = self, text.map({ block.added(to: $0) != $0 }) ?? true else { return nil }

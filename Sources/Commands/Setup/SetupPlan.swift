@@ -4,9 +4,10 @@ import CredentialCore
 struct SetupPlan: Sendable {
     /// The edits, in order.
     var edits: [SetupEdit]
-    /// The call of the program; `nil` where none can be made without a server or a desktop.
+    /// The call of the program; `nil` if a call is not possible without a server or a desktop.
     var proof: Proof?
-    /// The call that takes back what the proof does besides: the units that it enables. It does nothing where there is nothing.
+    /// The call that undoes the side effects of the proof: the units that it enables. It has no effect if there are
+    /// no units.
     var undoing: [String] = []
     /// The further steps for the user, and the parts that are not proven.
     var notes: [LocalizedMessage] = []
@@ -19,14 +20,14 @@ struct SetupPlan: Sendable {
         let words: [String]
         /// The words of which the output holds one if the program was accepted; empty if the exit status shows it.
         var output: [String] = []
-        /// For a call that asks a server for what is not there, and fails when it was let in: what the output holds when
-        /// it was not, or when the server was not reached.
+        /// For a call that asks a server for a missing object, and fails when the server let it in: the texts in
+        /// the output when it was refused, or when the server was not reached.
         var refusals: [String]?
 
-        /// Whether the program gets a token by it, and is not only told of us.
+        /// Whether the program gets a token in this call, rather than only being configured for credmgr.
         var asksForToken = true
 
-        /// How programs tell of the answers 401 and 403.
+        /// How programs report the responses 401 and 403.
         static let refused = [" 401", " 403", "E401", "E403", "nauthorized", "orbidden", "denied"]
 
         /// Whether the program was let in.

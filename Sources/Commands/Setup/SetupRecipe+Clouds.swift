@@ -14,7 +14,7 @@ extension SetupRecipe {
                 block(
                     "aws \(profile)", path, section: profile == "default" ? "[default]" : "[profile \(profile)]",
                     ["credential_process = \(process)"],
-                    // Any of them says where the credentials come from.
+                    // Any of them gives the source of the credentials.
                     keys: [
                         "credential_process", "role_arn", "web_identity_token_file", "sso_session",
                         "sso_start_url", "aws_access_key_id", "login_session",

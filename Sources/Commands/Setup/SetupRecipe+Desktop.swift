@@ -3,7 +3,7 @@ import CredentialCore
 /// The desktop and the session.
 extension SetupRecipe {
     /// The restrictions of a unit that runs this program, as in the units of the packages, whose comments give the
-    /// reasons: systemd may give it a kernel keyring of its own, in which no cache would be found.
+    /// reasons. A unit may get a kernel keyring of its own from systemd, in which no cache would be found.
     private static let walls = """
         Environment=CREDMGR_CACHE=off
         KeyringMode=private
@@ -32,7 +32,7 @@ extension SetupRecipe {
         SystemCallFilter=~@privileged @resources
         """
 
-    /// Nothing where there is no systemd.
+    /// Empty if there is no systemd.
     static func enabling(_ unit: String, _ programs: any ProcessPort) -> SetupPlan.Proof? {
         guard programs.isProgram("systemctl") else { return nil }
         return .init(

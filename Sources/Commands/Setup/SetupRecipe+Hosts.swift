@@ -34,7 +34,7 @@ extension SetupRecipe {
         let isLinked = !programs.isProgram("docker-credential-credmgr") || SetupEdit.isOwnLink(link, programs)
         return SetupPlan(
             edits: [.json(entry, path: folder + "/config.json")] + (isLinked ? [.link(path: link)] : []),
-            // An image that is not there: docker tells of that only when it was let in.
+            // An image that does not exist: docker reports that only when it was let in.
             proof: call(
                 "docker", #"docker manifest inspect "$1/credmgr-setup-proof:latest""#, [host],
                 answers: ["manifest unknown", "name unknown", "not found"]),
@@ -67,7 +67,7 @@ extension SetupRecipe {
             ])
     }
 
-    /// The user as an item of the list in kubeconfig: behind the key where there is a list, else with the key.
+    /// The user as an item of the list in kubeconfig: behind the key if there is a list, else with the key.
     private static func kubeUser(
         _ name: String, _ path: String, _ item: [String], _ programs: any ProcessPort
     ) throws(CredentialError) -> SetupEdit {
@@ -99,7 +99,7 @@ extension SetupRecipe {
         let host = try request.neededHost()
         let link = request.home + "/.local/bin/keyring"
         let own = request.configHome + "/pip/pip.conf"
-        // The file of the variable is read in place of the user's, but only where it is there.
+        // The file of the variable is read in place of the user's, but only if it exists.
         let paths =
             (request.set("PIP_CONFIG_FILE").map { [$0] } ?? []) + [own, request.home + "/.pip/pip.conf", own]
         let path = request.existing(paths, programs)
@@ -130,7 +130,7 @@ extension SetupRecipe {
         let host = try request.neededHost()
         let folder = request.set("CARGO_HOME") ?? request.home + "/.cargo"
         let link = request.linkFolder + "/cargo-credential-credmgr"
-        // cargo reads the older name where both are there.
+        // cargo reads the older name if both exist.
         let path = request.existing([folder + "/config", folder + "/config.toml"], programs)
         let provider = "global-credential-providers = [\"cargo:token\", \"\(link)\"]"
         return SetupPlan(
@@ -180,7 +180,8 @@ extension SetupRecipe {
                     "bazel \(host)", request.home + "/.bazelrc", ["common --credential_helper=\(name)=\(link)"],
                     keys: ["common", "build"].map { "\($0) --credential_helper=\(name)=" }),
             ],
-            // Bazel asks for a workspace and a server to start with: what its helper gives is shown to the server instead.
+            // Bazel requires a workspace and a server to start with, so the proof shows the helper's output to the
+            // server instead.
             proof: call(
                 "curl",
                 #"""

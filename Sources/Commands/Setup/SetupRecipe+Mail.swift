@@ -68,7 +68,8 @@ extension SetupRecipe {
                         "from \(user)", "passwordeval \(request.line("token"))",
                     ], keys: ["account credmgr-\(type)"])
             ],
-            // A sender that no server takes: told only to who has signed in, and nothing is sent.
+            // A sender that no server accepts: the server reports that only to a signed-in user, and no mail is
+            // sent.
             proof: call(
                 "msmtp", #"msmtp -C "$1" -a "$2" --from='<' -- "$3""#, [path, "credmgr-\(type)", user],
                 answers: ["envelope from address"], refusals: mailRefusals))

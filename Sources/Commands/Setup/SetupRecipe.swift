@@ -2,14 +2,14 @@ import CredentialCore
 
 /// How one program is set up.
 struct SetupRecipe: Sendable {
-    /// The program, as `setup` is told.
+    /// The program, as in the argument of `setup`.
     let name: String
     /// The action, on one line.
     let summary: String
     /// Whether the program asks for a server, so that a rule or a type must name it.
     var asksByHost = HostScope.never
 
-    /// Whether what is written is for one account type and has its name.
+    /// Whether the entry is for one account type and has its name.
     var isByType = false
 
     /// The name that tells several setups of the program apart in the record: a type, a service, a broker.
@@ -21,7 +21,7 @@ struct SetupRecipe: Sendable {
 
     /// When a program asks for a server.
     enum HostScope: Sendable {
-        /// Never: it is told which account.
+        /// Never: its entry names the account.
         case never
         /// Only if `--host` names one.
         case whereNamed
@@ -47,12 +47,12 @@ struct SetupRecipe: Sendable {
         return .block(block, path: path)
     }
 
-    /// A call of the program through the shell, for what is not there at the server.
+    /// A call of the program through the shell, for an object that is not at the server.
     ///
     /// - Parameters:
     ///   - script: it gets `words` as its arguments; `~/.local/bin` is searched first.
-    ///   - answers: what tells that the server answered.
-    ///   - refusals: what tells that it did not, besides the answers 401 and 403.
+    ///   - answers: texts that show that the server answered.
+    ///   - refusals: texts that show that it did not, in addition to the responses 401 and 403.
     static func call(
         _ program: String, _ script: String, _ words: [String], answers: [String], refusals: [String] = []
     ) -> SetupPlan.Proof {

@@ -4,7 +4,7 @@ import CredentialCore
 struct SetupRequest: Sendable {
     /// The program that is set up.
     var program = "git"
-    /// The account type; `nil` where nothing names one.
+    /// The account type; `nil` if no option or rule names one.
     var type: String?
     /// The account; `nil` for the one that is chosen each time.
     var account: String?
@@ -18,7 +18,7 @@ struct SetupRequest: Sendable {
     var isUndo = false
     /// The environment.
     let environment: [String: String]
-    /// How this program is called: `credmgr` where `PATH` finds it, else its path.
+    /// How other programs call this one: `credmgr` if `PATH` finds it, else its path.
     let command: String
 
     /// The user's home.
@@ -49,7 +49,7 @@ struct SetupRequest: Sendable {
         }.joined(separator: " ")
     }
 
-    /// A call of this program to stand between double quotes.
+    /// A call of this program between double quotes.
     func quotedLine(_ words: String...) -> String {
         var text = ""
         for character in line(words) {
@@ -69,7 +69,7 @@ struct SetupRequest: Sendable {
 
     /// The host.
     ///
-    /// - Throws: ``ErrorCode/usage`` where none was named.
+    /// - Throws: ``ErrorCode/usage`` if no host was named.
     func neededHost() throws(CredentialError) -> String {
         guard let host else {
             throw CredentialError(
@@ -114,7 +114,7 @@ struct SetupRequest: Sendable {
 
     /// The account type.
     ///
-    /// - Throws: ``ErrorCode/usage`` where none was named and there is not exactly one.
+    /// - Throws: ``ErrorCode/usage`` if no type was named and there is not exactly one.
     func neededType() throws(CredentialError) -> String {
         guard let type else { throw CredentialError(.usage, "--type is required", hint: "credmgr types") }
         return type

@@ -110,8 +110,8 @@ extension ClusterConfiguration {
         return name
     }
 
-    /// The whole path of a file that is there, and is what its option is for. That a certificate and a key do not belong together
-    /// the connection says.
+    /// The absolute path of a file that exists and is valid for its option. That a certificate and a key do not
+    /// belong together the connection says.
     private static func file(
         _ option: Option<String?>, _ arguments: Arguments, _ session: CommandSession
     ) throws(CredentialError) -> String? {
@@ -156,7 +156,8 @@ extension ClusterConfiguration {
         return (session.context.workingDirectories.first ?? "") + "/" + path
     }
 
-    /// An error of a group that is not shared here yet: where the cluster cannot be reached, with what asks it by the same files.
+    /// An error of a group that is not shared here yet: if the cluster cannot be reached, with the command that
+    /// asks it by the same files.
     func explained(
         _ error: CredentialError, of group: KeychainGroup, _ session: CommandSession
     ) -> CredentialError {

@@ -1,8 +1,8 @@
 import CommandLine
 import CredentialCore
 
-/// The commands that an administrator of a cluster runs for a group, as lines for a shell. Said again, they do only
-/// what is missing.
+/// The commands that an administrator of a cluster runs for a group, as lines for a shell. If they run again, they
+/// do only the missing steps.
 struct EtcdCommands {
     let group: KeychainGroup
     /// The prefix of the group's keys.
@@ -41,10 +41,10 @@ struct EtcdCommands {
         return lines
     }
 
-    /// An authority with certificates of the nodes, of `root` and of each host; the node of this machine, which runs on; and, once
-    /// enough nodes run, users, with what ``setup`` does.
+    /// An authority with certificates of the nodes, of `root` and of each host; the node of this machine, which
+    /// runs on; and, once enough nodes run, users, with the steps of ``setup``.
     ///
-    /// A host's certificate signs nothing and is none of a node: it is for calling only.
+    /// A host's certificate signs no other one and belongs to no node: it is for calling only.
     ///
     /// - Parameters:
     ///   - endpoints: one of each node.
@@ -127,10 +127,11 @@ struct EtcdEndpoint: Hashable {
     let host: String
     let port: UInt16
 
-    /// Takes an endpoint; `nil` for one without TLS, or whose node would have no port for the other nodes, which is the next one.
+    /// Takes an endpoint; `nil` for one without TLS, or whose node would have no port for the other nodes, which is
+    /// the next one.
     init?(_ address: URI) {
         let port = address.port ?? 443
-        // It stands in the text of a script.
+        // It is part of the text of a script.
         guard address.scheme == "https", port > 0, port < UInt16.max,
             Identifier.isValid(address.host) || address.host.contains(":")
         else { return nil }

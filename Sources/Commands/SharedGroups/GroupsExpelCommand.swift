@@ -54,7 +54,7 @@ struct GroupsExpelCommand: Command {
                 outcomes = jobs.compactMap { refresh.run($0, waits: true) }
                 after = try repository.read(account, in: group, isLocked: false)
             } catch {
-                // It keeps nobody from refreshing the others.
+                // Its error does not stop the refresh of the others.
                 unread.removeAll { $0.id == account.id }
                 unread.append((account.id, error))
                 continue
@@ -120,7 +120,7 @@ struct GroupsExpelCommand: Command {
                 "\(UntrustedText.shown(host.name, limit: 80)) no longer belongs to the group \(group)")
         }
         var revoked: Set<String> = []
-        // Of those who go with it nobody has asked; anybody may have written that they were expelled.
+        // The user did not ask for the hosts that go with it; any host may have written that they were expelled.
         for host in expulsion.hosts
         where host.name == arguments[ClusterOption.host] && revoked.insert(host.user ?? host.name).inserted {
             let name = UntrustedText.shown(host.name, limit: 80)
@@ -149,13 +149,13 @@ struct GroupsExpelCommand: Command {
 
     /// The effect of a new refresh token against a host that knows the old one.
     enum Help: Hashable {
-        /// The old one is dead, or nothing can be said, which was told as a failure.
+        /// The old one is invalid, or the check was not possible, which was reported as a failure.
         case yes
         /// The provider answered, and the token is the one that the host knows.
         case no
         /// The type says that the provider takes the old one, too.
         case notAlone
-        /// The token was replaced, and nobody says what became of the old one.
+        /// The token was replaced, and the state of the old one is unknown.
         case unknown
     }
 
@@ -198,7 +198,7 @@ struct GroupsExpelCommand: Command {
 
     private func shown(_ account: Account) -> String { "\(UntrustedText.shown(account.shownName)) (\(account.id))" }
 
-    /// Ends a sign-in at the provider, where that can be asked to, and begins it anew.
+    /// Ends a sign-in at the provider, if that supports it, and begins it again.
     static func anew(_ account: Account, _ group: KeychainGroup, revokes: Bool) -> LocalizedMessage {
         let type = ShellQuoting.word(account.type)
         guard revokes else {

@@ -95,7 +95,7 @@ struct GroupsShareCommand: Command {
     }
 
     private func printCluster(_ group: KeychainGroup, _ session: CommandSession) throws(CredentialError) {
-        // They stand in the text of a script.
+        // They are part of the text of a script.
         let commands = try etcdCommands(group, Identifier.isValid)
         if let taken = commands.hosts.first(where: EtcdCommands.ownNames.contains) {
             throw CredentialError(

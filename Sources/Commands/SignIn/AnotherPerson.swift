@@ -8,7 +8,8 @@ struct AnotherPerson {
 
     init(_ plan: SignInPlan) { self.plan = plan }
 
-    /// Says if the provider cannot be asked to let the person choose: then its session in the browser decides who comes back.
+    /// Says if the provider cannot be asked to let the person choose: then its session in the browser decides who
+    /// comes back.
     func tellWhatIsSent(_ pending: JSONObject, at page: URI, _ notices: Notices) {
         guard plan.request.wantsAnother, plan.request.prompt == nil, pending[CodeFlow.ownPrompt] == nil else {
             return

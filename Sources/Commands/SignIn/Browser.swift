@@ -1,7 +1,7 @@
 import CredentialCore
 import OAuth
 
-/// The user's browser, as a command opens it: a note says so where that does not work.
+/// The user's browser, as a command opens it: if that does not work, a note reports it.
 enum Browser {
     /// Opens an address.
     ///
@@ -15,7 +15,7 @@ enum Browser {
         }
     }
 
-    /// Shows what became of a sign-in that no terminal has been asked for.
+    /// Shows the result of a sign-in without a terminal.
     static func show(title: LocalizedMessage, text: LocalizedMessage, _ session: CommandSession) {
         do throws(CredentialError) {
             try browser(session).show(title: title, text: text)

@@ -1,13 +1,13 @@
 import CredentialCore
 
-/// Shows the code of a device sign-in, and on a terminal a QR code of where to enter it.
+/// Shows the code of a device sign-in, and on a terminal a QR code of its address.
 struct DeviceCodeDisplay: Sendable {
     let session: CommandSession
 
     /// Shows a code.
     ///
-    /// - Parameter complete: the address with the code in it (RFC 8628 §3.3.1); the QR code is of it, since a phone
-    ///   that reads it has nothing to type then.
+    /// - Parameter complete: the address with the code in it (RFC 8628 §3.3.1); the QR code is of it, so that a
+    ///   phone that reads it needs no typing.
     func show(_ userCode: String, at address: URI, complete: URI?) {
         session.notices.say("On any device, open \(address)")
         session.notices.say("and enter the code  \(UntrustedText.shown(userCode, limit: 64))")
@@ -15,7 +15,7 @@ struct DeviceCodeDisplay: Sendable {
         showQRCode(of: complete ?? address)
     }
 
-    /// A picture that cannot be shown is no loss: the address stands above it.
+    /// A picture that cannot be shown is no loss: the address is above it.
     private func showQRCode(of address: URI) {
         let console = session.context.console
         guard console.noticeIsTerminal, takesBlocks else { return }

@@ -14,7 +14,7 @@ struct IssuerSignIn {
 
     /// Takes the arguments of `login`; `nil` if they name no issuer.
     ///
-    /// - Throws: ``ErrorCode/usage`` for what is no URL, or options that exclude each other.
+    /// - Throws: ``ErrorCode/usage`` for a text that is no URL, or options that exclude each other.
     init?(_ arguments: Arguments, _ session: CommandSession) throws(CredentialError) {
         guard let url = arguments[LoginCommand.issuer] else {
             if arguments[LoginCommand.clientID] != nil, arguments[LoginCommand.resource] == nil {
@@ -48,7 +48,8 @@ struct IssuerSignIn {
             adding: [LoginCommand.register.spec.written], quoting: ShellQuoting.word)
     }
 
-    /// Refuses what is no issuer. What is not shown may be a token, or a redirect URL with a code.
+    /// Refuses a text that is no issuer. The message does not show the rest, which may be a token, or a redirect
+    /// URL with a code.
     private static func check(_ url: String, _ session: CommandSession) throws(CredentialError) {
         guard url.contains("://") else {
             let word = MisplacedArgument(url)
@@ -73,7 +74,8 @@ struct IssuerSignIn {
         try IssuerTypes(session.definitions).defined(for: url, client, named: name)
     }
 
-    /// The issuer to begin a guided sign-in with: the user names nothing else, no type is for it, and somebody is there to ask.
+    /// The issuer to begin a guided sign-in with: the user gives only the issuer, no type is for it, and the
+    /// terminal can ask.
     func issuerToAskAbout(_ arguments: Arguments) throws(CredentialError) -> String? {
         guard session.mayAsk, case .any = client,
             arguments.hasOnly([LoginCommand.issuer.spec.name, LoginCommand.name.spec.name]),
@@ -84,8 +86,8 @@ struct IssuerSignIn {
 
     /// The type to sign in under, and whether it was defined just now.
     ///
-    /// - Throws: ``ErrorCode/usage`` if several types can be meant and nobody can be asked, or no client is named; as
-    ///   ``IssuerTypes/define(for:_:named:scope:)``.
+    /// - Throws: ``ErrorCode/usage`` if several types can be meant and no user can be asked, or no client is named;
+    ///   as ``IssuerTypes/define(for:_:named:scope:)``.
     func type() throws(CredentialError) -> (type: AccountType, isNew: Bool) {
         let types = try defined()
         guard let first = types.first else {

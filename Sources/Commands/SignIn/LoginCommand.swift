@@ -99,7 +99,8 @@ struct LoginCommand: Command {
             throw CredentialError(.usage, "--print-url and --complete require two separate calls")
         }
         if let url = arguments[Self.complete] {
-            // A handler of the desktop has no terminal: its entry says so, and the browser shows what came of it.
+            // A handler of the desktop has no terminal: its entry sets the variable, and the browser shows the
+            // result.
             let isHandler = GlobalOptions.set("CREDMGR_HANDLER", session.context.environment) != nil
             do throws(CredentialError) {
                 let outcome = try complete(url == "-" ? try line(session) : url, session)
@@ -134,7 +135,7 @@ struct LoginCommand: Command {
         try signIn(found, session)
     }
 
-    /// The lock of those that sign in only if nobody has.
+    /// The lock of processes that sign in only if no other one has.
     private static let lock = "sign-in"
     /// How long one waits for another's sign-in, in seconds: as long as a person may take.
     private static let patience = 600
@@ -180,9 +181,10 @@ struct LoginCommand: Command {
         }
     }
 
-    /// The account that makes this sign-in unnecessary: it has a token that is valid, or can get one without a person.
+    /// The account that makes this sign-in unnecessary: it has a token that is valid, or can get one without a
+    /// person.
     ///
-    /// - Throws: ``ErrorCode/ambiguousAccount`` where it is not clear which account is meant; the errors of the store.
+    /// - Throws: ``ErrorCode/ambiguousAccount`` if it is not clear which account is meant; the errors of the store.
     private func workingAccount(
         _ target: SignInTarget, _ session: CommandSession, _ stores: any SecretStores
     ) throws(CredentialError) -> Account? {
@@ -232,8 +234,8 @@ struct LoginCommand: Command {
         return try isRevived(request, session, stores) ? found : nil
     }
 
-    /// Whether a grant that the provider has refused in words of its own can be refreshed after all: that is tried before
-    /// a browser opens.
+    /// Whether a grant that the provider has refused in words of its own can be refreshed after all: that is tried
+    /// before a browser opens.
     private func isRevived(
         _ request: TokenService.Request, _ session: CommandSession, _ stores: any SecretStores
     ) throws(CredentialError) -> Bool {
@@ -308,7 +310,7 @@ struct LoginCommand: Command {
         }
     }
 
-    /// Tells every process of the group what fails here.
+    /// Reports a failure here to every process of the group.
     private func told<Value>(
         _ plan: SignInPlan, _ session: CommandSession, _ work: () throws(CredentialError) -> Value
     ) throws(CredentialError) -> Value {
@@ -318,7 +320,7 @@ struct LoginCommand: Command {
         }
     }
 
-    /// Keeps a sign-in pending that has a further page, and says what to do.
+    /// Keeps a sign-in pending that has a further page, and prints the next step.
     private func goOn(
         _ step: SignInStep, with signIn: PendingSignIn, _ session: CommandSession, _ stores: any SecretStores
     ) throws(CredentialError) -> CredentialError {
@@ -353,7 +355,7 @@ struct LoginCommand: Command {
         try TargetResolver(session).registration(of: plan.request.type)
     }
 
-    /// Says and prints what became of a sign-in that is kept.
+    /// Reports and prints the result of a sign-in that is kept.
     private func tell(
         _ outcome: SignInService.Outcome, _ result: SignInResult, _ plan: SignInPlan, _ session: CommandSession
     ) throws(CredentialError) {
@@ -361,7 +363,7 @@ struct LoginCommand: Command {
         if outcome.account.store == store.kind {
             store.tell("the grant", session)
         } else if session.options.store == store.kind, outcome.account.store != .etcd {
-            // The accounts of a shared group are where the group is.
+            // The accounts of a shared group are in the cluster of the group.
             session.notices.note(
                 "the account stays in the \(outcome.account.store.shownName); to move it: "
                     + "credmgr store migrate --to \(store.kind.rawValue) --group \(plan.group)")
@@ -422,7 +424,7 @@ struct LoginCommand: Command {
         try session.print(AccountPresentation(account, group: group, isDefault: isDefault).json)
     }
 
-    /// The browser's session may be somebody else's than was asked for.
+    /// The browser's session may be another user's than the requested one.
     private func warnOfAnother(_ result: SignInResult, _ session: CommandSession) {
         guard let hint = arguments[Self.loginHint], !result.isOf(hint) else { return }
         session.notices.warning(
@@ -430,7 +432,7 @@ struct LoginCommand: Command {
                 + "\(UntrustedText.shown(hint)) from --login-hint")
     }
 
-    /// The error with the hint that begins this sign-in again, where an adapter could name the type only.
+    /// The error with the hint that begins this sign-in again, if an adapter could name the type only.
     private func named(_ error: CredentialError, _ plan: SignInPlan) -> CredentialError {
         let ofAdapter = LoginHint(type: plan.request.type.name)
         let withPolicy = LoginHint(type: plan.request.type.name, policy: plan.request.policy)

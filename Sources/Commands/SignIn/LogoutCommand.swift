@@ -81,7 +81,7 @@ struct LogoutCommand: Command {
 
     /// Has the user confirm `--all`, by `--yes` or on a terminal.
     ///
-    /// - Throws: ``ErrorCode/usage`` if nobody can be asked; ``ErrorCode/cancelled`` for a no.
+    /// - Throws: ``ErrorCode/usage`` if no user can be asked; ``ErrorCode/cancelled`` for a no.
     private func confirm(_ count: Int, of type: AccountType?, _ session: CommandSession) throws(CredentialError) {
         guard !arguments[Self.yes], count > 0 || !session.mayAsk else { return }
         guard session.mayAsk else {
@@ -170,8 +170,8 @@ struct LogoutCommand: Command {
         return pages
     }
 
-    /// Revokes a grant. One that cannot be revoked is kept, because it is the only copy of what the provider still
-    /// honours; with `--force` it is forgotten all the same.
+    /// Revokes a grant. One that cannot be revoked is kept, because it is the only copy of a grant that the
+    /// provider still honours; `--force` forgets it regardless.
     private func revoke(
         _ grant: RevocationRequest, _ type: AccountType, _ account: Account, _ group: KeychainGroup,
         _ session: CommandSession,
@@ -198,7 +198,7 @@ struct LogoutCommand: Command {
             hint: forcing(account, in: group), details: error.details)
     }
 
-    /// The command that forgets an account whatever its provider says.
+    /// The command that forgets an account even if its provider refuses.
     private func forcing(_ account: Account, in group: KeychainGroup) -> LocalizedMessage {
         var words = ["credmgr", "logout", "--account", account.id, "--group", group.name]
         if let policy = arguments[SharedOption.policy] { words += ["--policy", policy] }
@@ -209,12 +209,12 @@ struct LogoutCommand: Command {
     }
 
     private func openInBrowser(_ address: URI, _ session: CommandSession) {
-        // Without the id token: whoever reads the terminal need not have it. The provider may then ask who is meant.
+        // Without the ID token: a reader of the terminal need not have it. The provider may then ask who is meant.
         let fields = (FormURLEncoding.decode(address.query ?? "") ?? []).filter { $0.name != "id_token_hint" }
         let shown = address.replacing(path: address.path, query: FormURLEncoding.encode(fields))
         session.notices.say("Open this address to end the session in the browser:")
         session.notices.say("  \(shown)")
-        // The browser may take its time: what is left of the file goes with the next one.
+        // The browser may take its time: the rest of the file goes with the next one.
         _ = Browser.open(address, session)
     }
 }

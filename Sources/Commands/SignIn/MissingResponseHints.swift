@@ -3,10 +3,10 @@ import OAuth
 import Platform
 import Synchronization
 
-/// Hints for the user if no authorization response arrives, printed once: after 15 s, or after 3 s if the authorization endpoint
-/// answers 400 or 404. If SIGINT ends the process before, ``InterruptMessage`` prints them.
+/// Hints for the user if no authorization response arrives, printed once: after 15 s, or after 3 s if the
+/// authorization endpoint answers 400 or 404. If SIGINT ends the process before, ``InterruptMessage`` prints them.
 final class MissingResponseHints: Sendable {
-    /// When they are told, in milliseconds since the page was opened.
+    /// When they are printed, in milliseconds since the page was opened.
     struct Times {
         /// Milliseconds until the reasons are shown, if the authorization endpoint refused the request.
         var early: Int32 = 3_000

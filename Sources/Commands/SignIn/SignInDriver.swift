@@ -20,7 +20,7 @@ struct SignInDriver: Sendable {
     private var page: (any PrivateFile)?
     private var notice: (any ProgressItem)?
 
-    /// How long a person may take in the browser, in seconds, when `--timeout` says nothing.
+    /// How long the user may take in the browser, in seconds, without `--timeout`.
     private static let patience = 300
 
     private var console: any Console { session.context.console }
@@ -38,8 +38,8 @@ struct SignInDriver: Sendable {
         self.opensBrowser = opensBrowser && !surroundings.isRemote
     }
 
-    /// Runs a sign-in up to its tokens. The browser that brought the redirect waits for ``show(title:text:)``; whatever
-    /// comes of it, ``end()`` follows.
+    /// Runs a sign-in up to its tokens. The browser that brought the redirect waits for ``show(title:text:)``; in
+    /// each case, ``end()`` follows.
     mutating func run() throws(CredentialError) -> SignInResult {
         let deadline = session.options.timeout.map { session.context.clock.now.adding(Int64($0)) }
         let (request, first) = try begin()
@@ -87,7 +87,7 @@ struct SignInDriver: Sendable {
         return (request, try plan.adapter.begin(request, in: adapterContext))
     }
 
-    /// The device flow, where the provider has one and the client may use it.
+    /// The device flow, if the provider has one and the client may use it.
     private func onAnotherDevice() -> (SignInRequest, SignInStep)? {
         var request = plan.request
         request.flow = .device
@@ -99,10 +99,10 @@ struct SignInDriver: Sendable {
         }
     }
 
-    /// Tells the browser what became of the redirect that it has brought.
+    /// Tells the browser the outcome of the redirect that it has brought.
     func show(title: LocalizedMessage, text: LocalizedMessage = "") { receiver?.show(title: title, text: text) }
 
-    /// Stops listening, and removes what was made for the browser.
+    /// Stops listening, and removes the files made for the browser.
     mutating func end() {
         notice?.end()
         receiver?.stop()
@@ -261,7 +261,7 @@ struct SignInDriver: Sendable {
                 : "or sign in in two steps: \(twoHalves)")
     }
 
-    /// A private scheme (RFC 8252 §7.1) needs no pasting where the desktop brings it back.
+    /// A private scheme (RFC 8252 §7.1) needs no pasting if the desktop handles it.
     private func noteHandler(_ type: AccountType) {
         guard let redirect = type.redirectURI.flatMap(URI.init), !redirect.isWeb, redirect.scheme != "urn"
         else { return }

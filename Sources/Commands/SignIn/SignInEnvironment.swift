@@ -4,9 +4,9 @@ import CredentialCore
 /// The place that a sign-in is made from: at a screen, or on a machine that the user has logged in to from another
 /// one.
 struct SignInEnvironment: Sendable {
-    /// Whether a browser can be opened where the person sees it.
+    /// Whether a browser can be opened in view of the user.
     let hasScreen: Bool
-    /// Whether the person sits at another machine, and nothing leads a browser there.
+    /// Whether the user sits at another machine, and no forwarding leads a browser here.
     let isRemote: Bool
     private let environment: [String: String]
     private let width: Int
@@ -34,7 +34,7 @@ struct SignInEnvironment: Sendable {
         return "ssh -N -L \(port):127.0.0.1:\(port)\(ssh) \(ShellQuoting.word(host))"
     }
 
-    /// The line that says what is waited for, from the first second on; none where nothing must be painted over.
+    /// The line that gives the reason of the wait, from the first second on; `nil` if no text must be painted over.
     func status(of seconds: Int) -> (Int64) -> String? {
         let repaints = TerminalCapabilities.repaints(environment)
         let (width, translations) = (width, translations)
@@ -47,7 +47,7 @@ struct SignInEnvironment: Sendable {
         }
     }
 
-    /// The same, said once, where nothing must be painted over.
+    /// The same, printed once, if no text must be painted over.
     func staticStatus(of seconds: Int) -> LocalizedMessage? {
         let most = Self.minutes(Int64(seconds))
         return TerminalCapabilities.repaints(environment)

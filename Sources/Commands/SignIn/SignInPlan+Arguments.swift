@@ -52,7 +52,7 @@ extension SignInPlan {
             isLoginHintGiven: arguments[LoginCommand.loginHint] != nil)
     }
 
-    /// The store of the sign-in, which is found out to be open before a person signs in for nothing.
+    /// The store of the sign-in, which is checked to be open before a user signs in in vain.
     private static func openStore(
         _ arguments: Arguments, _ target: SignInTarget, _ session: CommandSession, _ stores: any SecretStores
     ) throws(CredentialError) -> StoreChoice {
@@ -60,7 +60,7 @@ extension SignInPlan {
             let store = try session.services(stores).storeOfSignIn(for: target.account) {
                 () throws(CredentialError) in try StoreChoice(session, stores)
             }
-            // Any item will do; to ask for all would take long where there are thousands.
+            // Any item will do; to ask for all would take long if there are thousands.
             _ = try stores.store(store.kind).read(
                 SecretItem(group: target.group, owner: target.type.name, kind: .clientSecret))
             return store
@@ -115,7 +115,7 @@ extension SignInPlan {
         return parameters
     }
 
-    /// The resource indicator: the type's own where it is for the resource asked for.
+    /// The resource indicator: the type's own if it is for the resource asked for.
     private static func resource(_ arguments: Arguments, for type: AccountType) -> String? {
         guard let text = arguments[LoginCommand.resource], let address = URI(text),
             !ResourceTypeDiscovery.covers(type, address)

@@ -7,7 +7,7 @@ struct SignInTarget {
     let type: AccountType
     let group: KeychainGroup
     let account: Account?
-    /// Whether the type was defined just now, from what its API tells.
+    /// Whether the type was defined just now, from the metadata of its API.
     let isNewType: Bool
     /// Saves the type's definition, if that is to be done after the sign-in.
     var save: (() throws(CredentialError) -> Void)?
@@ -23,9 +23,9 @@ struct SignInTarget {
         isNewType = true
     }
 
-    /// Finds what the arguments of `login` mean; on a terminal the person is asked where several types can be meant.
+    /// Finds the target of the arguments of `login`; on a terminal it asks the user if several types can be meant.
     ///
-    /// - Throws: ``ErrorCode/usage`` where no type is named and several can be meant; ``ErrorCode/unknownType``,
+    /// - Throws: ``ErrorCode/usage`` if no type is named and several can be meant; ``ErrorCode/unknownType``,
     ///   ``ErrorCode/noSuchAccount``, ``ErrorCode/ambiguousAccount``, ``ErrorCode/configuration``.
     init(_ arguments: Arguments, _ session: CommandSession) throws(CredentialError) {
         let resolver = TargetResolver(session)
@@ -84,10 +84,10 @@ struct SignInTarget {
         return try SignInTarget(arguments, session)
     }
 
-    /// The type that is meant where none is named.
+    /// The type that is meant if no type is named.
     private static func onlyType(_ session: CommandSession) throws(CredentialError) -> String {
         let entries = try session.catalog.entries().filter { entry in
-            // One that cannot be read says itself what is wrong with it.
+            // One that cannot be read reports its own fault.
             guard let group = session.options.group, case .success(let type) = entry.type else { return true }
             return type.keychainGroup == group
         }

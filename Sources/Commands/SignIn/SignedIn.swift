@@ -52,9 +52,10 @@ struct SignedIn {
             || plan.request.policy == (try? plan.adapter.policy(nil, of: plan.request.type))
     }
 
-    /// Warns if there is no refresh token, as the sign-in then ends with its token, and another like it ends as soon.
+    /// Warns if there is no refresh token, as the sign-in then ends with its token, and another like it ends as
+    /// soon.
     private func warn(_ notices: Notices, _ now: Timestamp) {
-        // A policy that resets a password gives none, and another one's sign-in goes on.
+        // A policy that resets a password does not give one, and another policy's sign-in goes on.
         guard result.tokens.endWithToken, isOfDefaultPolicy || account.endsWithToken else { return }
         let type = plan.request.type
         let advice = RefreshTokenAdvice(

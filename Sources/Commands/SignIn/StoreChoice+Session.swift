@@ -9,7 +9,7 @@ extension StoreChoice {
             session.options.store ?? (session.options.namesStore ? nil : session.configuration.store))
     }
 
-    /// Says where something was kept, if that is not the place to expect.
+    /// Reports the store in which an entry was saved, if that is not the expected one.
     func tell(_ what: LocalizedMessage, _ session: CommandSession) {
         if let reason {
             session.notices.note("\(what) is stored in the encrypted file: \(reason)")

@@ -70,7 +70,7 @@ struct StoreMigrateCommand: Command {
         }
     }
 
-    /// Says what would be moved; reads everything that would have to be read.
+    /// Lists the accounts that would be moved; reads everything that would have to be read.
     private func rehearse(
         _ target: StoreKind, _ groups: [KeychainGroup], _ stores: any SecretStores, _ session: CommandSession
     ) throws(CredentialError) {
@@ -130,7 +130,7 @@ struct StoreMigrateCommand: Command {
         "\(account.id)\t\(UntrustedText.shown(account.shownName))"
     }
 
-    /// The secrets of types that are in the other store. A store that is not there has none to offer.
+    /// The secrets of types that are in the other store. A store that does not exist has no secrets to offer.
     private func secrets(
         of group: KeychainGroup, outside target: StoreKind, _ stores: any SecretStores
     ) throws(CredentialError) -> [SecretItem] {
@@ -144,7 +144,7 @@ struct StoreMigrateCommand: Command {
     }
 
     private func tellPending(_ target: StoreKind, _ stores: any SecretStores, _ session: CommandSession) {
-        // Nothing depends on the answer but a note.
+        // Only a note depends on the answer.
         let pending = (try? stores.store(target.other).items(of: .standard, kind: .pendingSignIn)) ?? []
         guard !pending.isEmpty else { return }
         session.notices.note(

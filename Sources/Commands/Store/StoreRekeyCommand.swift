@@ -72,9 +72,10 @@ struct StoreRekeyCommand: Command {
         try sealShared(session)
     }
 
-    /// Has what stands in the clusters of shared groups sealed in the present form.
+    /// Has the items in the clusters of shared groups sealed in the present form.
     ///
-    /// - Throws: the code of the first error, once every group had its turn. The key of the files is replaced by then.
+    /// - Throws: the code of the first error, once every group had its turn. The key of the files is replaced by
+    ///   then.
     private func sealShared(_ session: CommandSession) throws(CredentialError) {
         let sharing = session.context.machine.sharing
         var failure: CredentialError?
@@ -114,13 +115,13 @@ struct StoreRekeyCommand: Command {
             key: try stores.vault().currentKey(of: group))
     }
 
-    /// Says what opens each file now.
+    /// Reports the key or passphrase that opens each file now.
     ///
     /// - Parameters:
     ///   - group: the group that something went wrong with.
     ///   - others: those whose files have not been changed, either.
-    ///   - before: what has opened the files that there were.
-    /// - Returns: the error, with what opens that one.
+    ///   - before: the key or passphrase that opened the earlier files.
+    /// - Returns: the error, with the key or passphrase that opens that one.
     private func failed(
         _ error: CredentialError, at group: KeychainGroup, _ opener: KeyReplacement.Opener,
         _ others: [KeychainGroup], _ before: [KeychainGroup: Former], _ session: CommandSession
@@ -155,7 +156,7 @@ struct StoreRekeyCommand: Command {
         return CredentialError(error.code, text, hint: error.advice, details: error.details)
     }
 
-    /// Whether a file has another key than when this began, which is told without opening it.
+    /// Whether a file has another key than when this began; it is not opened for that.
     private func isReplaced(_ former: Former, _ group: KeychainGroup, _ session: CommandSession) -> Bool {
         let now = try? session.stores().vault().currentKey(of: group)
         return now != nil && now != former.key

@@ -2,7 +2,7 @@ import CommandLine
 import CredentialCore
 import StrictJSON
 
-/// `credmgr store status`: where secrets are and how they are protected.
+/// `credmgr store status`: the places of secrets and their protection.
 struct StoreStatusCommand: Command {
     static let spec = CommandSpec(
         ["store", "status"], "show where secrets are and how they are protected", options: [SharedOption.json])
@@ -11,7 +11,7 @@ struct StoreStatusCommand: Command {
 
     let arguments: Arguments
 
-    /// Whether secrets can be had, and why not.
+    /// Whether secrets can be read, and the reason if not.
     private struct Condition {
         var state = StoreState.usable
         var reason: LocalizedMessage?
@@ -35,7 +35,7 @@ struct StoreStatusCommand: Command {
     /// The status of a group in a store.
     private struct GroupRow {
         let group: KeychainGroup
-        /// `nil` where even that cannot be read.
+        /// `nil` if even that cannot be read.
         var protection: ProtectionSummary?
         var condition = Condition()
     }
@@ -46,7 +46,7 @@ struct StoreStatusCommand: Command {
         var registries: [(group: KeychainGroup, registry: AccountList)] = []
         let sharing = session.context.machine.sharing
         for group in try session.groups() {
-            // A group of which nobody can tell is told of with the clusters.
+            // A group in an unknown state is reported with the clusters.
             guard (try? sharing.isShared(group)) == false else { continue }
             var registry = AccountList()
             do throws(CredentialError) {
@@ -161,7 +161,7 @@ struct StoreStatusCommand: Command {
     }
 }
 
-/// Whether secrets can be had from a store.
+/// Whether secrets can be read from a store.
 enum StoreState: String {
     case usable, locked, damaged, unavailable
 

@@ -34,8 +34,8 @@ struct StoreUnlockCommand: Command {
         if !hasAny { try unlockFirst(session, stores) }
     }
 
-    /// Unlocks the store that a first sign-in would use, where nothing is kept yet: that one refuses a `login` while it is
-    /// locked.
+    /// Unlocks the store that a first sign-in would use, if no secret is kept yet: that store refuses a `login`
+    /// while it is locked.
     private func unlockFirst(_ session: CommandSession, _ stores: any SecretStores) throws(CredentialError) {
         let wished = session.options.store ?? (session.options.namesStore ? nil : session.configuration.store)
         guard wished != .file, wished != .etcd else { return tellNothing(session) }
@@ -52,7 +52,7 @@ struct StoreUnlockCommand: Command {
         session.notices.note("no secrets are kept yet; there is nothing to unlock")
     }
 
-    /// Unlocks a store, and says so.
+    /// Unlocks a store, and reports it.
     private func unlock(
         _ group: KeychainGroup, in store: any SecretStore, _ session: CommandSession
     ) throws(CredentialError) {

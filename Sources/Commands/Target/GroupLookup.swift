@@ -5,10 +5,10 @@ import Synchronization
 struct GroupLookup: Sendable {
     /// The group that is named: by option or environment, else by `config.json`.
     private let named: KeychainGroup?
-    /// The groups that are looked through one lot after the other, as this machine has seen them last, until one has the
-    /// account.
+    /// The groups that are looked through one lot after the other, as this machine has seen them last, until one
+    /// has the account.
     let lots: [[KeychainGroup]]
-    /// The groups that are looked through where none has; of these clusters are asked.
+    /// The groups that are looked through if no other group has the account; of these clusters are asked.
     let last: [KeychainGroup]
 
     /// Finds the groups to search for the account that is wished for.
@@ -16,7 +16,7 @@ struct GroupLookup: Sendable {
     /// - Throws: ``ErrorCode/inputOutput``.
     init(_ session: CommandSession, for query: AccountSelection.AccountQuery?) throws(CredentialError) {
         named = session.namedGroup
-        // An id is one account's in all groups; whoever names a group on the command line means that one all the same.
+        // An ID is one account's in all groups; but if the command line names a group, that group applies.
         let isAnyGroups = session.options.group == nil && query?.isLikeID == true
         if let named, !isAnyGroups {
             (lots, last) = ([], [named])
@@ -51,8 +51,8 @@ final class TypeMembership: Sendable {
         self.resolver = resolver
     }
 
-    /// Why an account is none of its type any more; `nil` for one that is, and where the type cannot be used: that is told
-    /// if the account is taken.
+    /// Why an account does not belong to its type any more. It is `nil` for one that does, and if the type cannot
+    /// be used: that is reported if the account is chosen.
     func objection(to entry: AccountIndex.Entry, in group: KeychainGroup) -> CredentialError? {
         let view = View(type: entry.type, registration: entry.registration, group: group)
         if known.withLock({ $0[view] }) == true { return nil }
@@ -83,7 +83,7 @@ final class TypeMembership: Sendable {
         (try? resolver.type(named: type)).map { reaches(group, $0) } ?? true
     }
 
-    /// If no group is named, a type that names one sees no account of the others; a type that names none belongs to
+    /// If no group is named, a type that names one sees no account of the others; a type without a group belongs to
     /// the group in which the user has signed in to it.
     private func reaches(_ group: KeychainGroup, _ type: AccountType) -> Bool {
         session.namedGroup != nil || type.keychainGroup == .standard || type.keychainGroup == group

@@ -7,8 +7,8 @@ struct MisplacedArgument {
 
     init(_ word: String) { self.word = word }
 
-    /// The command line that has a place for it; `nil` if it is neither a type nor an account that this machine has seen. A word
-    /// that is neither is not shown: it may be a token.
+    /// The command line that has a place for it; `nil` if it is neither a type nor an account that this machine has
+    /// seen. A word that is neither is not shown: it may be a token.
     ///
     /// - Parameter command: the command, which takes `--type` or `--account`.
     func hint(for command: CommandSpec, _ context: CommandContext) -> LocalizedMessage? {

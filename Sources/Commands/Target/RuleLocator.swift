@@ -19,7 +19,7 @@ extension CommandSession {
 }
 
 extension TargetResolver {
-    /// The file, and the line in it, of the rule that chose the account, or its type; `nil` where no file did.
+    /// The file, and the line in it, of the rule that chose the account, or its type; `nil` if no file did.
     func place(of target: Target, _ options: TargetOptions) -> RuleLocation? {
         let rule =
             target.rule == .configuration ? try? rule(options, for: target.type) : try? ruleOfType(options)
@@ -29,7 +29,7 @@ extension TargetResolver {
 
 /// The lines at which the rules of a `config.json` begin, for messages: the parsed document has no lines any more.
 enum RuleLocator {
-    /// The line, counted from 1, on which the rule at `index` begins; `nil` where there is none.
+    /// The line, counted from 1, on which the rule at `index` begins; `nil` if there is no such rule.
     ///
     /// - Parameter bytes: a file that has been read as JSON with comments already.
     static func line(ofRule index: Int, in bytes: [UInt8]) -> Int? {
@@ -62,7 +62,7 @@ enum RuleLocator {
         case close
     }
 
-    /// Goes through what gives a document its shape, and through nothing else.
+    /// Goes only through the characters that give a document its shape.
     private struct Scan {
         let bytes: [UInt8]
         var position = 0

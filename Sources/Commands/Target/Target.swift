@@ -21,7 +21,7 @@ package struct TargetOptions: Sendable {
     package var type: String?
     /// `--account`.
     package var account: String?
-    /// The server that the token is for, where it is known, for the rules of `config.json`.
+    /// The server that the token is for, if it is known, for the rules of `config.json`.
     package var destination: Destination?
 
     /// Makes options.
@@ -45,19 +45,19 @@ package struct TargetResolver: Sendable {
     /// Makes a resolver.
     package init(_ session: CommandSession) { self.session = session }
 
-    /// The type named by option, environment or rule; `nil` when none is.
+    /// The type named by option, environment or rule; `nil` when no type is named.
     package func typeName(_ options: TargetOptions) throws(CredentialError) -> String? {
         if let name = try namedType(options) { return name }
         return rules(options).first?.type
     }
 
-    /// The rule that names the type, where neither option nor environment does.
+    /// The rule that names the type, if neither option nor environment does.
     func ruleOfType(_ options: TargetOptions) throws(CredentialError) -> SelectionRule? {
         guard try namedType(options) == nil, let rule = rules(options).first, rule.type != nil else { return nil }
         return rule
     }
 
-    /// The type named by option or environment; `nil` when none is.
+    /// The type named by option or environment; `nil` when no type is named.
     func namedType(_ options: TargetOptions) throws(CredentialError) -> String? {
         let name = options.type ?? GlobalOptions.set("CREDMGR_TYPE", session.context.environment)
         return try name.map { (name) throws(CredentialError) in try Identifier.checked(name, kind: .accountType) }
@@ -70,7 +70,7 @@ package struct TargetResolver: Sendable {
         return type
     }
 
-    /// The definition of the type that a rule names; what is wrong with it is told with where the rule stands.
+    /// The definition of the type that a rule names; an error names the location of the rule.
     private func type(named name: String, by rule: SelectionRule) throws(CredentialError) -> AccountType {
         do throws(CredentialError) { return try type(named: name) } catch {
             guard let place = session.rulePlace(rule) else { throw error }
@@ -124,7 +124,7 @@ package struct TargetResolver: Sendable {
             group: group, type: type, account: selection.account, rule: selection.rule, isOfKnownType: isKnown)
     }
 
-    /// The account that is meant where no type is named, by `rule` if there is one.
+    /// The account that is meant if no type is named, by `rule` if there is one.
     func target(_ options: TargetOptions, _ rule: SelectionRule?) throws(CredentialError) -> Target {
         let query = query(options, rule)
         let lookup = try GroupLookup(session, for: query)
@@ -141,8 +141,8 @@ package struct TargetResolver: Sendable {
             rule: selection.rule, isOfKnownType: false)
     }
 
-    /// Chooses where no type is named: by what this machine has seen first, and by what clusters say only in the group of
-    /// theirs that has the account, or where nobody is found.
+    /// Chooses if no type is named: by the accounts that this machine has seen first. It asks clusters only about
+    /// the group of theirs that has the account, or if no account is found.
     func choose(
         by lookup: GroupLookup, query: AccountSelection.AccountQuery?,
         among candidates: ([KeychainGroup], _ asSeen: Bool) -> AccountSelection.Candidates
@@ -161,9 +161,9 @@ package struct TargetResolver: Sendable {
         return try choose(among: candidates(lookup.last, false), query: query)
     }
 
-    /// Chooses by what this machine has seen; where several fit, one may have left the shared group that it was
-    /// seen in, so that the clusters are asked before they are called several. The accounts of a cluster that does
-    /// not answer stay as they were seen.
+    /// Chooses by the accounts that this machine has seen. If several fit, one may have left the shared group that
+    /// it was seen in, so it asks the clusters before it reports several. The accounts of a cluster that does not
+    /// answer stay as they were seen.
     private func chooseAsSeen(
         in groups: [KeychainGroup], query: AccountSelection.AccountQuery?,
         among candidates: AccountSelection.Candidates
@@ -179,7 +179,7 @@ package struct TargetResolver: Sendable {
         return try AccountSelection.choose(among: candidates, query: query, session.context.records)
     }
 
-    /// Chooses; where nobody is found, a first sign-in that its store has not taken may wait to be taken up.
+    /// Chooses; if no account is found, a first sign-in that its store has not saved may wait to be saved.
     func choose(
         among candidates: AccountSelection.Candidates, query: AccountSelection.AccountQuery?
     ) throws(CredentialError) -> AccountSelection {
@@ -200,9 +200,9 @@ package struct TargetResolver: Sendable {
         return try AccountSelection.choose(among: candidates, query: query, records)
     }
 
-    /// One that nobody has taken yet is no account, and not none either.
+    /// One that is not saved yet is no account, but it is not absent either.
     ///
-    /// - Throws: ``ErrorCode/storeUnavailable`` where it is the one that is meant.
+    /// - Throws: ``ErrorCode/storeUnavailable`` if it is the one that is meant.
     private func tellWaiting(
         _ candidates: AccountSelection.Candidates, _ query: AccountSelection.AccountQuery?,
         _ accounts: AccountServices
@@ -226,8 +226,8 @@ package struct TargetResolver: Sendable {
                 + (group == type.keychainGroup ? [] : ["--group", group.name]))
     }
 
-    /// The account of the type that every account was signed in under, if it is one, where the accounts are looked for; not while
-    /// nobody knows of which one a record is that cannot be read.
+    /// The account of the type that every account was signed in under, if it is one, in the groups of the lookup;
+    /// not while it is unknown to which type an unreadable record belongs.
     private func target(ofOnlyTypeIn lookup: GroupLookup) throws(CredentialError) -> Target? {
         let sight = TypeMembership(session, self), records = session.context.records
         for (groups, asSeen) in lookup.lots.map({ ($0, true) }) + [(lookup.last, false)] {
@@ -257,11 +257,11 @@ package struct TargetResolver: Sendable {
         return nil
     }
 
-    /// Asks the clusters of groups that this host has never looked into. That nothing was seen of them does not say that they are
-    /// empty: where nobody is named, an account of theirs may be the one that is meant.
+    /// Asks the clusters of groups that this host has never looked into. A cluster without known accounts may still
+    /// have some: if no account is named, one of its accounts may be the one that is meant.
     ///
-    /// - Throws: what keeps a cluster from answering for now. Any other error of a group does not keep another
-    ///   group's account from being found.
+    /// - Throws: a passing error of a cluster. Any other error of a group does not keep another group's account
+    ///   from being found.
     private func lookFirst(into groups: [KeychainGroup]) throws(CredentialError) {
         for group in groups {
             do throws(CredentialError) {
@@ -288,7 +288,7 @@ package struct TargetResolver: Sendable {
         }
     }
 
-    /// The authority on where tokens may go.
+    /// The authority on the destinations of tokens.
     var authority: TokenDestinationPolicy {
         TokenDestinationPolicy(rules: rulesOfFolder, on: session.context.machine)
     }
@@ -299,7 +299,8 @@ package struct TargetResolver: Sendable {
         }
     }
 
-    /// The first rule that fits and is about accounts that `type` sees: that of another registration says nothing here.
+    /// The first rule that fits and is about accounts that `type` sees: a rule of another registration does not
+    /// apply here.
     func rule(_ options: TargetOptions, for type: AccountType) throws(CredentialError) -> SelectionRule? {
         let registration = try registration(of: type)
         return rules(options).first { rule in
@@ -322,8 +323,8 @@ struct AccountFinder: Sendable {
     ///
     /// - Parameters:
     ///   - type: only accounts that this type sees.
-    ///   - command: the words around the name, where that is an argument of its own; the name is what `--account` says else.
-    ///     Behind a `--` there are no options.
+    ///   - command: the words around the name, if that is an argument of its own; otherwise the name is the value
+    ///     of `--account`. Behind a `--` there are no options.
     /// - Throws: ``ErrorCode/noSuchAccount``, ``ErrorCode/ambiguousAccount``.
     func account(
         _ name: String, type typeName: String?, in command: (before: [String], after: [String])? = nil
@@ -352,7 +353,7 @@ struct AccountFinder: Sendable {
         }
     }
 
-    /// The one account that `name` fits, whatever type it is of, and the names it was found among.
+    /// The one account that `name` fits, of any type, and the names it was found among.
     ///
     /// - Throws: as ``account(_:type:)``.
     func selection(

@@ -19,7 +19,7 @@ struct TokenAcquirer: Sendable {
 
     /// A valid token.
     ///
-    /// - Parameter call: the call, where it is of a form that the fast path answers the next time.
+    /// - Parameter call: the call, if it is of a form that the fast path answers the next time.
     func token(
         _ query: TokenQuery, _ target: Target, for call: MemoizedCall? = nil
     ) throws(CredentialError) -> TokenService.Answer {
@@ -28,7 +28,7 @@ struct TokenAcquirer: Sendable {
             by: try session.context.adapters.adapter(of: target.type))
         // The parameters of a key tell tokens apart; they are not sent.
         if let owner = query.owner { request.key.parameters["credmgr_broker"] = owner }
-        // A forced refresh looks at the grant itself: what its provider said of it may be in doubt.
+        // A forced refresh looks at the grant itself: the saved verdict of its provider may be in doubt.
         if !query.forceRefresh, case .needsLogin(let reason) = target.account.status,
             target.account.policies.count < 2
         {
@@ -50,7 +50,7 @@ struct TokenAcquirer: Sendable {
         return answer
     }
 
-    /// Tells what the user should know of an answer; why there is no newer token, with what helps.
+    /// Reports the notes of an answer to the user; the reason why there is no newer token, with a hint.
     func tell(_ answer: TokenService.Answer) {
         for warning in answer.warnings {
             if let failure = answer.failure {
@@ -62,8 +62,8 @@ struct TokenAcquirer: Sendable {
         }
     }
 
-    /// Keeps what this call found out, for the next one with the same words. The token itself is in the cache already, if
-    /// it is to be: it is put there under the account's lock only.
+    /// Keeps the results of this call, for the next one with the same words. The token itself is in the cache
+    /// already, if it is to be: it is written to the cache under the account's lock only.
     private func remember(_ token: AccessToken, _ target: Target, _ call: MemoizedCall?) {
         let context = session.context
         // A memo knows no folder that it was made in, and no validity but that of the options. If the type was not
@@ -75,7 +75,7 @@ struct TokenAcquirer: Sendable {
         let ties = CacheValidators(
             definitions + [context.configurationFile]
                 + CacheDependencies(dataFolder: context.dataHome).choice(in: target.group.name), context.fileStates)
-        // A file that was changed after this call had begun may differ from what this call has read.
+        // A file that was changed after this call had begun may differ from the version that this call has read.
         guard ties.areOlder(than: session.began) else { return }
         ResolvedCall(
             key: TokenCache.text(of: token.key), group: target.group.name,
@@ -84,8 +84,8 @@ struct TokenAcquirer: Sendable {
         ).keep(for: call.words, ties, in: context.fastPlace)
     }
 
-    /// The definitions that were looked at: of who says where the token goes, all, for another may have come to be for that
-    /// server.
+    /// The definitions that were looked at. If the asker gives the token's destination, these are all, for another
+    /// definition may have appeared for that server.
     private func definitions(_ target: Target, _ call: MemoizedCall) throws(CredentialError) -> [String] {
         call.words.asker == .caller
             ? session.catalog.candidates(of: target.type.name)
@@ -126,8 +126,9 @@ struct TokenAcquirer: Sendable {
         return (answer.token, grant)
     }
 
-    /// An account that has to sign in again is told so without asking the provider a second time. Its last token
-    /// is still given out while it lives, by the token service, which also takes up a sign-in that waits.
+    /// If an account has to sign in again, the user gets the error without a second request to the provider. Its
+    /// last token is still given out while it is valid, by the token service, which also saves a sign-in that
+    /// waits.
     private func refuseDead(_ request: TokenService.Request, _ reason: LocalizedMessage) throws(CredentialError) {
         if let expiresAt = request.account.expiresAt, expiresAt > session.context.clock.now { return }
         let repository = session.services(session.stores(mayPrompt: false)).repository
@@ -143,7 +144,7 @@ struct TokenAcquirer: Sendable {
 extension TokenOutput {
     /// Presents the token that was found for a target.
     ///
-    /// - Throws: ``ErrorCode/unsupported`` when the id token is wanted and there is none.
+    /// - Throws: ``ErrorCode/unsupported`` when the ID token is requested and there is no ID token.
     init(
         _ answer: TokenService.Answer, _ target: Target, wantsIDToken: Bool = false
     ) throws(CredentialError) {

@@ -69,7 +69,7 @@ struct TokenCommand: Command {
                 .bytes(as: try format(), execInfo: session.context.environment[ExecCredential.variable]))
     }
 
-    /// Writes the token to a file, and keeps that valid where this is wanted.
+    /// Writes the token to a file, and keeps that valid on request.
     private func write(_ query: TokenQuery, _ target: Target, _ session: CommandSession) throws(CredentialError) {
         if arguments[Self.output]?.isEmpty == true {
             throw CredentialError(.usage, "--output must name a file")
@@ -86,7 +86,7 @@ struct TokenCommand: Command {
         if let failure = keeper.keep() { throw failure }
     }
 
-    /// Prints what the provider says of the token (RFC 7662).
+    /// Prints the provider's response about the token (RFC 7662).
     private func introspect(
         _ query: TokenQuery, _ target: Target, _ session: CommandSession
     ) throws(CredentialError) {

@@ -8,7 +8,7 @@ struct AuthorityFile {
 
     /// Reads the file of settings, if they name one.
     ///
-    /// - Throws: ``ErrorCode/configuration``, naming key and file, if it cannot be read or is none of certificates.
+    /// - Throws: ``ErrorCode/configuration``, naming key and file, if it cannot be read or has no certificates.
     func check(_ settings: ConnectionSettings) throws(CredentialError) {
         guard let path = settings.certificateFile else { return }
         let content: [UInt8]?

@@ -36,7 +36,7 @@ struct DefinitionBuilder {
 
     /// Builds it.
     ///
-    /// - Throws: ``ErrorCode/usage``, ``ErrorCode/configuration``; what the provider is refused for.
+    /// - Throws: ``ErrorCode/usage``, ``ErrorCode/configuration``; the reason for which the provider is refused.
     func draft() throws(CredentialError) -> DefinitionDraft {
         guard let given = arguments[TypesAddCommand.name] else { throw nothingNamed() }
         let name = try Identifier.checked(given, kind: .accountType)
@@ -144,10 +144,10 @@ struct DefinitionBuilder {
 
     // MARK: The provider
 
-    /// Asks the provider's metadata where an issuer is given and the scopes are not, so that a mistyped issuer shows
+    /// Asks the provider's metadata if an issuer is given and the scopes are not, so that a mistyped issuer shows
     /// now and the first sign-in has the scopes that it needs.
     ///
-    /// - Returns: the metadata; `nil` where it was not asked for or cannot be had.
+    /// - Returns: the metadata; `nil` if it was not asked for or is not available.
     private func discover(
         _ type: inout AccountType, isUsersOwn: Bool
     ) throws(CredentialError) -> ServerMetadata? {
@@ -246,7 +246,7 @@ struct DefinitionBuilder {
         }
     }
 
-    /// Fills the preset in with `--tenant` and `--set`; what `--set` names besides is a setting of the adapter.
+    /// Fills the preset in with `--tenant` and `--set`; every other name in `--set` is a setting of the adapter.
     private func fillIn(_ preset: Preset?, _ json: inout JSONObject) throws(CredentialError) {
         var values: [String: String] = [:]
         var settings = JSONObject()
@@ -277,7 +277,7 @@ struct DefinitionBuilder {
         return values
     }
 
-    /// A slip in a placeholder's name must not become a setting that nobody reads.
+    /// A slip in a placeholder's name must not become a setting without effect.
     private func refuseUnknownSettings(
         of type: AccountType, _ preset: Preset?
     ) throws(CredentialError) {

@@ -67,7 +67,7 @@ struct DefinitionReach {
     /// - Parameters:
     ///   - uses: those to confirm. The question and the error show them, even if notes are not shown.
     ///   - again: the command that confirms them.
-    /// - Throws: ``ErrorCode/usage`` if nobody can be asked; ``ErrorCode/denied`` for a no.
+    /// - Throws: ``ErrorCode/usage`` if no user can be asked; ``ErrorCode/denied`` for a no.
     static func confirm(
         _ uses: [Use], of name: String, again: LocalizedMessage, _ session: CommandSession
     ) throws(CredentialError) {

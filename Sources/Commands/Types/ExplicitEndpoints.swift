@@ -1,20 +1,21 @@
 import CredentialCore
 import OAuth
 
-/// Leaves explicit endpoints out of a definition that are those of the issuer's metadata: each one that stays makes the definition
-/// another registration.
+/// Leaves explicit endpoints out of a definition that are those of the issuer's metadata: each one that stays makes
+/// the definition another registration.
 struct ExplicitEndpoints {
     private let session: CommandSession
 
     init(_ session: CommandSession) { self.session = session }
 
-    /// Leaves out those that are equal, and says so.
+    /// Leaves out those that are equal, and reports it.
     ///
     /// - Parameters:
     ///   - type: the definition.
     ///   - keys: the endpoints that may be left out; all for `nil`.
     ///   - known: the issuer's metadata, if they were asked for already.
-    ///   - isTrusted: whether the issuer may be asked with the certificate authorities and the proxy of the definition.
+    ///   - isTrusted: whether the issuer may be asked with the certificate authorities and the proxy of the
+    ///     definition.
     func leaveOut(
         of type: inout AccountType, among keys: Set<AccountType.Endpoint>? = nil, known: ServerMetadata? = nil,
         isTrusted: Bool

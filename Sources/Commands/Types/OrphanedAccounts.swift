@@ -1,13 +1,14 @@
 import CredentialCore
 
-/// Accounts that no account type sees any more: their definition is gone, or names another client. One whose definition is
-/// there and cannot be used now, as its plugin is missing or refused, is none.
+/// Accounts that no account type sees any more: their definition is gone, or names another client. One whose
+/// definition exists and cannot be used now, as its plugin is missing or refused, does not count.
 struct OrphanedAccounts {
     private let session: CommandSession
 
     init(_ session: CommandSession) { self.session = session }
 
-    /// Each, with the definition that has its type's name, if there is one. Groups that cannot be read have none here.
+    /// Each, with the definition that has its type's name, if there is one. Groups that cannot be read are left
+    /// out.
     var all: [(group: KeychainGroup, account: Account, definition: AccountType?)] {
         guard let entries = try? session.catalog.entries() else { return [] }
         let resolver = TargetResolver(session)
@@ -30,7 +31,7 @@ struct OrphanedAccounts {
         let group: KeychainGroup?
         let registration: ClientIdentity?
 
-        /// Whether the accounts of the type are this one's; also where that cannot be told.
+        /// Whether the accounts of the type are this one's; also if that is unknown.
         func maySee(_ account: Account, in group: KeychainGroup) -> Bool {
             guard let type else { return name == account.type }
             guard self.group == group else { return false }
@@ -42,7 +43,7 @@ struct OrphanedAccounts {
     /// The ids of all.
     var ids: Set<String> { Set(all.map(\.account.id)) }
 
-    /// Warns of those that are none of `known`.
+    /// Warns of those that are not in `known`.
     func tell(besides known: Set<String>) {
         for (group, account, _) in all where !known.contains(account.id) {
             session.notices.warning(

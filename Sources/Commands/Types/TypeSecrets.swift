@@ -14,7 +14,7 @@ struct TypeSecrets {
         }
     }
 
-    /// The client's private key in a file. One that cannot sign is told now, not at the first sign-in.
+    /// The client's private key in a file. One that cannot sign is reported now, not at the first sign-in.
     func privateKey(from path: String?) throws(CredentialError) -> Secret? {
         guard let path else { return nil }
         let key = try session.secret(from: path, what: "private key", option: "private-key-file", isText: true)

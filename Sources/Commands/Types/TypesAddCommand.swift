@@ -114,14 +114,14 @@ struct TypesAddCommand: Command {
 
     /// Writes a definition, with the secrets of its client.
     ///
-    /// - Throws: what the registration, the store and the catalog throw; ``ErrorCode/usage`` and ``ErrorCode/denied`` if a preset
-    ///   is not confirmed.
+    /// - Throws: the errors of the registration, the store and the catalog; ``ErrorCode/usage`` and
+    ///   ``ErrorCode/denied`` if a preset is not confirmed.
     func write(_ draft: DefinitionDraft, _ session: CommandSession) throws(CredentialError) {
         let (type, preset) = (draft.type, draft.preset)
         let adapter = try session.context.adapters.adapter(of: type)
         if arguments[Self.register] {
             guard let metadata = draft.metadata else { throw CredentialError(.usage, "--register needs --issuer") }
-            // The registration is sent by what the definition names, and the definition is the user's from then on.
+            // The definition determines how the registration is sent, and it is the user's from then on.
             if !draft.isUsersOwn { _ = try isTrusted(type, preset, session) }
             let path = try ClientRegistrationService(session.definitions).define(
                 type, at: metadata, force: arguments[Self.force])
@@ -163,7 +163,7 @@ struct TypesAddCommand: Command {
                 hint: advice.command))
     }
 
-    /// Shows what the type reaches, and has the user confirm what a preset of others names.
+    /// Shows the reach of the type, and has the user confirm the uses that another author's preset names.
     ///
     /// - Returns: whether the definition counts as the user's own word.
     private func isTrusted(_ type: AccountType, _ preset: Preset?, _ session: CommandSession)
@@ -213,7 +213,7 @@ struct TypesAddCommand: Command {
         return old.keys.filter { new[$0] == nil }
     }
 
-    /// Says what to register at the provider, where neither an option nor the preset does.
+    /// Prints the values to register at the provider, if neither an option nor the preset does.
     private func tellRedirectURI(
         of type: AccountType, _ adapter: any CredentialAdapter, _ session: CommandSession
     ) {

@@ -52,7 +52,7 @@ struct TypesImportCommand: Command {
 
     /// Reads the file.
     ///
-    /// - Returns: the type, and what became of each key.
+    /// - Returns: the type, and the outcome for each key.
     /// - Throws: ``ErrorCode/usage`` if there is no file, or the name is taken; ``ErrorCode/configuration``.
     func read(_ session: CommandSession) throws(CredentialError) -> (type: AccountType, report: [LocalizedMessage])
     {
@@ -82,9 +82,9 @@ struct TypesImportCommand: Command {
         return (type, report)
     }
 
-    /// Writes the definition, confirmed if the user says so.
+    /// Writes the definition, confirmed if the user confirms it.
     ///
-    /// - Returns: the file, and what the type reaches.
+    /// - Returns: the file, and the reach of the type.
     func write(_ type: AccountType, _ session: CommandSession) throws(CredentialError) -> (String, DefinitionReach)
     {
         let reach = DefinitionReach(of: type, session)

@@ -26,7 +26,7 @@ struct TypesRemoveCommand: Command {
         let type = try? session.catalog.definition(of: name).type
         let ownsEarlier =
             type.map { (try? ClientBindings(session.context.machine).ownsEarlier($0)) ?? false } ?? false
-        // Once the file is gone nothing says whose word it was.
+        // Once the file is gone, its author is unknown.
         let isConfirmed = session.context.machine.trust.isConfirmed(name)
         let orphans = OrphanedAccounts(session)
         let before = orphans.ids

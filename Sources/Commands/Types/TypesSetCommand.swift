@@ -107,8 +107,8 @@ struct TypesSetCommand: Command {
         orphans.tell(besides: before)
     }
 
-    /// Takes the accounts of the type along if the new definition is another registration. They go first: the same command again
-    /// finds those that an interruption has left.
+    /// Takes the accounts of the type along if the new definition is another registration. They go first: the same
+    /// command again finds those that an interruption has left.
     private func move(from old: AccountType, to type: AccountType, _ session: CommandSession)
         throws(CredentialError)
     {
@@ -222,7 +222,7 @@ struct TypesSetCommand: Command {
         guard secrets.contains(key) || objects.contains(key) || key == "api_origins" else { return .string(text) }
         let parsed = try? JSONValue.parse(text)
         if secrets.contains(key), parsed?.object == nil {
-            // Not even where it stands in the message: others see the arguments of a program, and so does the history.
+            // Not even if it is in the message: others see the arguments of a program, and so does the history.
             throw CredentialError(
                 .usage, "a secret is not accepted on the command line",
                 hint: key == "client_secret"

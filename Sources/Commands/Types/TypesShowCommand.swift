@@ -16,7 +16,7 @@ struct TypesShowCommand: Command {
     func run(_ session: CommandSession) throws(CredentialError) {
         let definition = try session.catalog.definition(of: arguments[Self.name])
         var json = definition.type.json
-        // A secret that stands in the file itself is not shown.
+        // A secret in the file itself is not shown.
         if json["client_secret"]?.string != nil { json["client_secret"] = "[redacted]" }
         if json["private_key"]?.string != nil { json["private_key"] = "[redacted]" }
         if arguments.wantsJSON {
@@ -38,7 +38,7 @@ struct TypesShowCommand: Command {
                 "redirect_uri is not set: register \(redirect) at the provider (each sign-in chooses a port)")
         }
     }
-    /// The redirect URI that sign-ins use, where the definition names none.
+    /// The redirect URI that sign-ins use, if the definition does not name one.
     private func defaultRedirectURI(of type: AccountType, _ session: CommandSession) -> String? {
         guard type.redirectURI == nil, type.signInFlow == .code,
             // Commands that use the type report a missing adapter.

@@ -24,7 +24,7 @@ extension AccountType {
     ///   - json: the members of the definition.
     ///   - isPrivateFile: whether only the user can read the file (mode 0600): only there may a secret be written
     ///     out.
-    ///   - place: the file, for messages; `nil` when the members come from elsewhere.
+    ///   - place: the file, for messages; `nil` when the members do not come from a file.
     /// - Throws: ``ErrorCode/usage`` for a bad name; ``ErrorCode/configuration``, naming key and file, for an
     ///   unknown key, or a value of the wrong kind or form.
     public init(
@@ -180,7 +180,7 @@ extension AccountType {
 
     // MARK: Writing
 
-    /// The definition as a file holds it: the adapter, the client id and whatever differs from its default.
+    /// The definition as a file holds it: the adapter, the client ID and each value that differs from its default.
     ///
     /// A secret written out is among it: the file must be private.
     public var json: JSONObject {

@@ -1,5 +1,5 @@
-/// Definitions of a GitHub Enterprise Server that name GitHub's own API, as the preset `github` once wrote them: a token of
-/// that server would be shown to somebody else.
+/// Definitions of a GitHub Enterprise Server that name GitHub's own API, as the preset `github` once wrote them:
+/// they would show a token of that server to another party.
 extension AccountType {
     /// A key that can be such.
     package enum IgnoredKey: String, CaseIterable, Sendable {
@@ -11,7 +11,8 @@ extension AccountType {
 
     /// The keys that lead a token astray, each with the address that is meant: that of the server's own API.
     ///
-    /// GitHub is told from others by the path of its token endpoint; that of github.com itself belongs to the API.
+    /// GitHub is distinguished from others by the path of its token endpoint; that of github.com itself belongs to
+    /// the API.
     package var strayKeys: [IgnoredKey: String] {
         guard let endpoint = endpoints[.token].flatMap(URI.init), !Self.isGitHub(endpoint.host),
             endpoint.path == "/login/oauth/access_token"

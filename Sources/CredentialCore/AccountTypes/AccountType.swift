@@ -1,7 +1,7 @@
 /// A named client registration plus defaults: NXOAuth2's *account type*, the seeds' `accountIdentifier`.
 ///
-/// The keys of its file are OAuth's own words (RFC 6749, 8414, 7591); `docs/reference/account-types.md` lists each. A value
-/// is checked for its form here, and for its sense by the adapter (``CredentialAdapter/check(_:)``).
+/// The keys of its file are OAuth's own words (RFC 6749, 8414, 7591); `docs/reference/account-types.md` lists each.
+/// A value is checked for its form here, and for its sense by the adapter (``CredentialAdapter/check(_:)``).
 public struct AccountType: Sendable, Hashable {
     /// The name, case-sensitive and kept as spelled.
     public var name: String
@@ -15,7 +15,8 @@ public struct AccountType: Sendable, Hashable {
     public var clientSecret: ClientSecretSource?
     /// The source of the private key of `private_key_jwt`, if the client has one.
     public var privateKey: ClientSecretSource?
-    /// The source of the platform's token that identifies this workload (RFC 7523 §2.1), read anew at each refresh.
+    /// The source of the platform's token that identifies this workload (RFC 7523 §2.1), read again at each
+    /// refresh.
     public var identityToken: IdentityTokenSource?
     /// The audience that ``identityToken`` must have (RFC 7519 §4.1.3); `nil` to leave that to the provider.
     public var identityAudience: String?
@@ -29,7 +30,8 @@ public struct AccountType: Sendable, Hashable {
     public var tlsClientCertificate: String?
     /// The PEM file of the certificate's private key.
     public var tlsClientKey: String?
-    /// The PEM file of certificate authorities that are trusted in addition to the system's, for all requests of the type.
+    /// The PEM file of certificate authorities that are trusted in addition to the system's, for all requests of
+    /// the type.
     public var caCertificate: String?
     /// The URL of the proxy that all requests of the type go through, without user and password.
     public var proxy: String?
@@ -71,15 +73,15 @@ public struct AccountType: Sendable, Hashable {
     public var bearer: BearerKind
     /// The base that relative URLs of `request` are joined to.
     public var apiBase: String?
-    /// The origins, besides that of ``apiBase``, that `request` may send a token to.
+    /// The origins, in addition to that of ``apiBase``, that `request` may send a token to.
     public var apiOrigins: [String]
-    /// The tenant, where the provider has several: of Azure AD B2C, and for `az` of Entra ID.
+    /// The tenant, if the provider has several: of Azure AD B2C, and for `az` of Entra ID.
     public var tenant: String?
     /// B2C: the address that its policies are under.
     public var authority: String?
     /// The provider's policies by alias; a token set has a grant for each (docs/decisions/0012).
     public var policies: [String: String]
-    /// The alias or name of the policy used when none is named.
+    /// The alias or name of the policy used when no policy is named.
     public var defaultPolicy: String?
     /// B2C: the policy that resets a forgotten password.
     public var passwordResetPolicy: String?
@@ -87,11 +89,11 @@ public struct AccountType: Sendable, Hashable {
     public var adapterSettings: [String: String]
     /// Whether `login` shows the claims of the id token.
     public var showClaims: Bool
-    /// Whether only the API named ``issuer``: then the issuer's metadata may name less than that of one whom the user
-    /// chose.
+    /// Whether only the API named ``issuer``: then the issuer's metadata may name less than that of an issuer that
+    /// the user chose.
     package var issuerIsNamedByAPI: Bool
 
-    /// Makes a type with defaults for everything but what it needs.
+    /// Makes a type with defaults for everything except its required values.
     public init(name: String, adapter: String, clientID: String) {
         self.name = name
         self.adapter = adapter
@@ -146,7 +148,8 @@ public struct AccountType: Sendable, Hashable {
         case revokes
     }
 
-    /// How the provider answers at the redirect URI (OAuth 2.0 Multiple Response Types §2.1, Form Post Response Mode).
+    /// How the provider answers at the redirect URI (OAuth 2.0 Multiple Response Types §2.1, Form Post Response
+    /// Mode).
     public enum ResponseMode: String, Sendable, CaseIterable {
         /// In the query of the redirect.
         case query
@@ -156,7 +159,7 @@ public struct AccountType: Sendable, Hashable {
         case formPost = "form_post"
     }
 
-    /// The flow that `login` uses: the one named, else the one that what the type has is for.
+    /// The flow that `login` uses: the one named, else the one that the type's values are for.
     package var signInFlow: SignInFlow {
         flow ?? (identityToken == nil && identityProvider == nil ? .code : .jwtBearer)
     }
@@ -177,13 +180,13 @@ public struct AccountType: Sendable, Hashable {
 }
 
 extension TokenRequestKey {
-    /// Makes the key of a token that is asked for under a type: whoever asks, and whoever keeps an answer, has it from
-    /// here.
+    /// Makes the key of a token that is asked for under a type: every caller that asks for a token, or keeps a
+    /// response, has it from here.
     ///
     /// - Parameters:
     ///   - type: the account type.
     ///   - policy: canonical (``CredentialAdapter/policy(_:of:)``).
-    ///   - scope: what is really sent (``CredentialAdapter/effectiveScope(_:of:)``).
+    ///   - scope: the scopes that are really sent (``CredentialAdapter/effectiveScope(_:of:)``).
     ///   - resource: in place of the type's own.
     ///   - audience: in place of the type's own.
     public init(
@@ -213,7 +216,7 @@ extension AccountType {
         return keys + ConnectionSettings(of: self).keys
     }
 
-    /// The keys of the definition that say who the client is and how it proves that, for messages: none that is not set.
+    /// The keys of the definition that identify the client and its proof, for messages: only those that are set.
     package var clientKeys: [String] {
         var keys = ["client_id"]
         if clientSecret != nil { keys.append("client_secret") }

@@ -15,7 +15,7 @@ public struct AccountTypeCatalog: Sendable {
     /// Makes a catalog.
     ///
     /// - Parameters:
-    ///   - folders: where definitions are looked up, in order; the first is the user's own, the only one written.
+    ///   - folders: the directories of definitions, in order; the first is the user's own, the only one written.
     ///   - files: reads and writes.
     ///   - readSettings: reads `NAME.plist`.
     public init(folders: [String], files: any DefinitionStore, readSettings: @escaping SettingsReader) {
@@ -24,7 +24,7 @@ public struct AccountTypeCatalog: Sendable {
         self.readSettings = readSettings
     }
 
-    /// A type and where it is defined.
+    /// A type and the place of its definition.
     public struct Definition: Sendable {
         /// The type.
         public let type: AccountType
@@ -48,7 +48,7 @@ public struct AccountTypeCatalog: Sendable {
 
     /// The definition of `name`.
     ///
-    /// - Throws: ``ErrorCode/unknownType`` when nothing defines it; ``ErrorCode/usage`` for a bad name;
+    /// - Throws: ``ErrorCode/unknownType`` when it has no definition; ``ErrorCode/usage`` for a bad name;
     ///   ``ErrorCode/configuration`` when its file cannot be used; ``ErrorCode/inputOutput``.
     public func definition(of name: String) throws(CredentialError) -> Definition {
         let name = try Identifier.checked(name, kind: .accountType)
@@ -59,7 +59,8 @@ public struct AccountTypeCatalog: Sendable {
         throw try unknown(name)
     }
 
-    /// The user's own definition of `name`; `nil` where the user has none, whatever other folders have.
+    /// The user's own definition of `name`; `nil` if the user has no such definition, even if other directories
+    /// have one.
     ///
     /// - Throws: as ``definition(of:)``.
     package func ownDefinition(of name: String) throws(CredentialError) -> Definition? {
@@ -70,7 +71,7 @@ public struct AccountTypeCatalog: Sendable {
         return nil
     }
 
-    /// The file that defines `name`; `nil` if there is none.
+    /// The file that defines `name`; `nil` if there is no such file.
     ///
     /// - Throws: ``ErrorCode/usage`` for a bad name; ``ErrorCode/inputOutput``.
     package func file(of name: String) throws(CredentialError) -> (path: String, file: DefinitionFile)? {
@@ -101,8 +102,8 @@ public struct AccountTypeCatalog: Sendable {
         }
     }
 
-    /// Reads a definition that stands in a file of either form: settings of an iOS app when `path` ends in
-    /// `.plist`, else JSON with comments and trailing commas allowed.
+    /// Reads a definition in a file of either form: settings of an iOS app when `path` ends in `.plist`, else JSON
+    /// with comments and trailing commas allowed.
     ///
     /// - Throws: ``ErrorCode/configuration``.
     public func type(_ name: String, in file: DefinitionFile, at path: String) throws(CredentialError)
@@ -113,7 +114,7 @@ public struct AccountTypeCatalog: Sendable {
             name: name, json: try members(of: file, at: path), isPrivateFile: file.isPrivate, place: path)
     }
 
-    /// The keys that stand in a definition of JSON.
+    /// The keys in a definition of JSON.
     ///
     /// - Throws: ``ErrorCode/configuration``.
     package func keys(in file: DefinitionFile, at path: String) throws(CredentialError) -> [String] {
@@ -133,8 +134,8 @@ public struct AccountTypeCatalog: Sendable {
         return members
     }
 
-    /// Whether what stands in a file is a definition, be it a broken one, and not the settings of an app, which may be JSON
-    /// with keys of their own.
+    /// Whether the content of a file is a definition, be it a broken one, and not the settings of an app, which may
+    /// be JSON with keys of their own.
     package static func isDefinition(_ file: DefinitionFile, at path: String) -> Bool {
         guard let keys = try? JSONValue.parse(file.bytes, dialect: .commented).object?.keys else {
             return path.hasSuffix(".json")
@@ -142,10 +143,10 @@ public struct AccountTypeCatalog: Sendable {
         return !keys.contains { ["authURL", "clientID", "clientId"].contains($0) }
     }
 
-    /// The types of the same client in other groups, which share no sign-in with `type`: the app of one article has a
-    /// keychain group and that of another has none, for one client, and nobody would see why.
+    /// The types of the same client in other groups, which share no sign-in with `type`. The app of one article has
+    /// a keychain group and that of another has no group, for one client, and the user would not see the reason.
     ///
-    /// - Throws: what the adapters and ``entries()`` throw.
+    /// - Throws: the errors of the adapters and of ``entries()``.
     package func strangers(
         to type: AccountType, _ adapters: AdapterRegistry
     ) throws(CredentialError) -> [AccountType] {
@@ -191,7 +192,7 @@ public struct AccountTypeCatalog: Sendable {
         JSONValue.object(type.json).bytes(.indented) + [UInt8(ascii: "\n")]
     }
 
-    /// Checks that ``add(_:force:)`` will not refuse the name, before anything is done for it elsewhere.
+    /// Checks that ``add(_:force:)`` will not refuse the name, before its caller takes other steps for it.
     ///
     /// - Throws: as ``add(_:force:)``.
     package func checkFree(_ name: String, force: Bool) throws(CredentialError) {
@@ -213,7 +214,7 @@ public struct AccountTypeCatalog: Sendable {
     /// Removes the definition of `name` from the user's folder.
     ///
     /// - Returns: the files removed.
-    /// - Throws: ``ErrorCode/usage`` when it is defined elsewhere, which the message names;
+    /// - Throws: ``ErrorCode/usage`` when its definition is in another directory, which the message names;
     ///   ``ErrorCode/unknownType``; ``ErrorCode/inputOutput``.
     public func remove(_ name: String) throws(CredentialError) -> [String] {
         let name = try Identifier.checked(name, kind: .accountType)
@@ -236,8 +237,8 @@ public struct AccountTypeCatalog: Sendable {
 
     private static let suffixes = [".json", ".plist"]
 
-    /// The files that decide what `name` means: each in turn until the one that is there. While none of them
-    /// changes, appears or goes, the definition is the same.
+    /// The files that decide the meaning of `name`: each in turn until the one that exists. While all of them stay
+    /// unchanged, the definition is the same.
     package func candidates(of name: String) -> [String] {
         var candidates: [String] = []
         for path in paths(of: name) {
@@ -247,7 +248,7 @@ public struct AccountTypeCatalog: Sendable {
         return candidates
     }
 
-    /// The folders and the files that decide what is defined at all. While none of them changes, appears or goes,
+    /// The directories and the files that decide which types are defined at all. While all of them stay unchanged,
     /// ``entries()`` are the same.
     ///
     /// - Throws: ``ErrorCode/inputOutput`` when a folder cannot be read.
@@ -289,7 +290,7 @@ public struct AccountTypeCatalog: Sendable {
                 guard let type = Self.typeName(file) else { continue }
                 names.append(type)
                 guard type == name else { continue }
-                // It is listed, and there is nothing to read.
+                // It is listed, but it has no target to read.
                 return CredentialError(
                     .unknownType, "no account type '\(name)': \(folder)/\(file) is a broken symbolic link")
             }

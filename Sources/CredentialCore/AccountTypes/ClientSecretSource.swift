@@ -2,7 +2,7 @@ import StrictJSON
 
 /// The source of a client's secret.
 public enum ClientSecretSource: Sendable, Hashable {
-    /// In the secret store, put there by `types add --client-secret-file`.
+    /// In the secret store, saved by `types add --client-secret-file`.
     case store
     /// In an environment variable.
     case environment(String)
@@ -13,7 +13,7 @@ public enum ClientSecretSource: Sendable, Hashable {
     /// In the definition itself, allowed only in a file of mode 0600.
     case literal(Secret)
 
-    /// Reads the value of `client_secret`; `nil` when the value has none of the documented forms.
+    /// Reads the value of `client_secret`; `nil` when the value has an undocumented form.
     init?(_ value: JSONValue) {
         if let literal = value.string {
             self = .literal(Secret(literal))
@@ -32,7 +32,7 @@ public enum ClientSecretSource: Sendable, Hashable {
         }
     }
 
-    /// The value as it stands in a definition.
+    /// The value in the form of a definition.
     var json: JSONValue {
         switch self {
         case .store: ["store": true]

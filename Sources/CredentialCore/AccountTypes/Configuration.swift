@@ -2,7 +2,7 @@ public import StrictJSON
 
 /// The settings of `config.json`: defaults of the product, which the environment and the options override.
 public struct Configuration: Sendable, Hashable {
-    /// `store`: where secrets of new accounts go; `nil` for `auto`.
+    /// `store`: the store for secrets of new accounts; `nil` for `auto`.
     public var store: StoreKind?
     /// `cache`: whether access tokens are cached between two calls; on unless said otherwise.
     public var usesCache = true
@@ -14,21 +14,21 @@ public struct Configuration: Sendable, Hashable {
     public var redirectPeers = AllowedRedirectPeers.sameUser
     /// `timeout`: how many seconds a command may wait for the network.
     public var timeout: Int64?
-    /// `default_group`: the keychain group where nothing names another.
+    /// `default_group`: the keychain group if no other one is named.
     public var defaultGroup: KeychainGroup?
-    /// `client_metadata_url`: the URL of a document about this client, which `login --resource` signs in with where the
-    /// provider takes such clients.
+    /// `client_metadata_url`: the URL of a document about this client, which `login --resource` signs in with if
+    /// the provider accepts such clients.
     public var clientMetadataURL: String?
-    /// `rules`: which account is taken where; the first that fits counts.
+    /// `rules`: the account for each place; the first match wins.
     public var rules: [SelectionRule] = []
-    /// `notifications`: whether the desktop is told of sign-ins that have ended; on unless said otherwise.
+    /// `notifications`: whether the desktop notifies the user of sign-ins that have ended; on by default.
     public var notifies = true
     /// `unconfined_plugins`: plugins that are run without walls around them.
     public var unconfinedPlugins: [String] = []
 
     /// `ca_certificate`: the PEM file of certificate authorities to trust in addition to the system's.
     public var caCertificate: String?
-    /// `proxy`: the URL of the proxy where neither the type nor the environment names one.
+    /// `proxy`: the URL of the proxy if neither the type nor the environment names one.
     public var proxy: String?
 
     /// Every key that the file may have.
@@ -37,13 +37,13 @@ public struct Configuration: Sendable, Hashable {
         "client_metadata_url", "rules", "notifications", "unconfined_plugins", "ca_certificate", "proxy",
     ]
 
-    /// Makes a configuration that says nothing.
+    /// Makes an empty configuration.
     public init() {}
 
     /// Reads the file.
     ///
     /// - Parameters:
-    ///   - json: what is in it.
+    ///   - json: the content of the file.
     ///   - place: the file, for messages.
     /// - Throws: ``ErrorCode/configuration``, naming key and file.
     public init(json: JSONObject, place: String) throws(CredentialError) {
@@ -73,7 +73,7 @@ public struct Configuration: Sendable, Hashable {
         for rule in try reader.objects("rules", known: SelectionRule.keys) { rules.append(try SelectionRule(rule)) }
     }
 
-    /// Reads `config.json`; nothing where there is none.
+    /// Reads `config.json`; an empty configuration if it does not exist.
     ///
     /// - Throws: ``ErrorCode/configuration``, naming the key; ``ErrorCode/inputOutput``.
     package init(at path: String, in files: any DefinitionStore) throws(CredentialError) {
@@ -110,7 +110,7 @@ public struct Configuration: Sendable, Hashable {
 public struct SelectionRule: Sendable, Hashable {
     /// A folder, absolute or beginning with `~/`; `*` and `**` in it as in a shell.
     public var directory: String?
-    /// `host` and `path`: where the token may go.
+    /// `host` and `path`: the destinations of the token.
     public var place: DestinationPattern?
     /// The host that the rule is for.
     public var host: String? { place?.host }
@@ -123,11 +123,11 @@ public struct SelectionRule: Sendable, Hashable {
 
     static let keys = ["directory", "host", "path", "type", "account", "username"]
 
-    /// Whether the rule is for a folder; one that names none is for all.
+    /// Whether the rule is for a directory; a rule without a directory is for all.
     ///
     /// - Parameters:
     ///   - workingDirectory: the folder the command was called in.
-    ///   - home: what `~` stands for.
+    ///   - home: the directory that replaces `~`.
     package func fits(workingDirectory: String, home: String) -> Bool {
         guard let directory else { return true }
         let folder = directory == "~" || directory.hasPrefix("~/") ? home + directory.dropFirst() : directory
@@ -155,7 +155,7 @@ public struct SelectionRule: Sendable, Hashable {
     }
 }
 
-/// An absolute folder in which `*` stands for any part of a name, and `**` for any number of names, also none: so that
+/// An absolute directory in which `*` matches any part of a name, and `**` any number of names, also zero: so that
 /// `/srv/**` is `/srv` and everything below it.
 struct PathGlob {
     private let names: ArraySlice<Substring>
@@ -187,17 +187,17 @@ struct PathGlob {
 
 /// The users whose programs may bring the response of the browser to localhost: `redirect_peers` of `config.json`.
 ///
-/// A process that knows the authorization URL can bring a response of its own: an attacker's code would sign the
+/// A process that knows the authorization URL can bring a response of its own. An attacker's code would sign the
 /// user in to the attacker's account (RFC 9700 §4.7), and an attacker's refusal would end the sign-in.
 public enum AllowedRedirectPeers: Sendable, Hashable {
     /// `"same-user"`: this user's and root's. The rule.
     case sameUser
     /// `"uid:N"`: another user's as well, as that of a browser in a sandbox.
     case user(UInt32)
-    /// `"any"`: everybody's, where the kernel does not know the peers (WSL with its mirrored network).
+    /// `"any"`: every user's, if the kernel does not know the peers (WSL with its mirrored network).
     case any
 
-    /// Reads the word of `config.json`; `nil` for one that is none.
+    /// Reads the word of `config.json`; `nil` for an unknown one.
     public init?(word: String) {
         switch word {
         case "same-user": self = .sameUser

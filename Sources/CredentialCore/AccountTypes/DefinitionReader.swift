@@ -1,6 +1,6 @@
 package import StrictJSON
 
-/// Reads the members of a configuration file; each error names the key, the file and what was expected.
+/// Reads the members of a configuration file; each error names the key, the file and the expected value.
 package struct DefinitionReader {
     private let members: JSONObject
     /// The file, for messages.
@@ -11,8 +11,8 @@ package struct DefinitionReader {
     ///
     /// - Parameters:
     ///   - known: the keys it may have.
-    ///   - place: the file, for messages; `nil` when it is none.
-    ///   - path: the key that the object stands at, with a dot at its end; empty for the whole file.
+    ///   - place: the file, for messages; `nil` if there is no file.
+    ///   - path: the key of the object, with a dot at its end; empty for the whole file.
     /// - Throws: ``ErrorCode/configuration`` for a key that is not known, naming the nearest one.
     package init(_ members: JSONObject, known: [String], place: LocalizedMessage?, at path: String = "")
         throws(CredentialError)
@@ -32,7 +32,7 @@ package struct DefinitionReader {
     /// Whether `key` is there.
     package func has(_ key: String) -> Bool { members[key] != nil }
 
-    /// The value of `key` as it stands.
+    /// The unchecked value of `key`.
     package func value(_ key: String) -> JSONValue? { members[key] }
 
     /// A string that is not empty and obeys `rule`, one of ``DefinitionValidation``.

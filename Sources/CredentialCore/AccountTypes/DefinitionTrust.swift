@@ -2,9 +2,10 @@ internal import StrictJSON
 
 /// Tells which definitions of account types the user has confirmed (docs/decisions/0031).
 ///
-/// A definition is the user's own word if the user wrote it into the user's own folder, by hand, by `types add` or by a program; if root
-/// owns its folder; or if its SHA-256 is in `trusted.json`. A definition that `types import` wrote is unconfirmed while its
-/// SHA-256 is the one in `imported.json`.
+/// The user's own definitions are trusted: those that the user wrote into the user's own directory, by hand, by
+/// `types add` or by a program. So are those whose directory root owns, and those whose SHA-256 is in
+/// `trusted.json`. A definition that `types import` wrote is unconfirmed while its SHA-256 is the one in
+/// `imported.json`.
 package struct DefinitionTrust: Sendable {
     private let catalog: AccountTypeCatalog
     private let typeFiles: any DefinitionStore
@@ -46,7 +47,8 @@ package struct DefinitionTrust: Sendable {
         } catch { return false }
     }
 
-    /// Whether a definition may say where the tokens of an account go: it is confirmed, or the account was signed in under it.
+    /// Whether a definition may decide the destinations of an account's tokens: it is confirmed, or the account was
+    /// signed in under it.
     package func mayDirect(_ account: Account, by name: String) -> Bool {
         if isConfirmed(name) { return true }
         guard account.type == name else { return false }
@@ -57,7 +59,7 @@ package struct DefinitionTrust: Sendable {
         } catch { return false }
     }
 
-    /// Refuses a definition that may not say where the tokens of an account go.
+    /// Refuses a definition that may not decide the destinations of an account's tokens.
     ///
     /// - Throws: ``ErrorCode/denied``, naming the definition and the command that confirms it.
     package func check(_ account: Account, by name: String, for place: String) throws(CredentialError) {
@@ -66,7 +68,7 @@ package struct DefinitionTrust: Sendable {
         throw CredentialError(.denied, refusal.text, hint: refusal.advice)
     }
 
-    /// Why a token does not go where only an unconfirmed definition names the place.
+    /// Why a token does not go to a place that only an unconfirmed definition names.
     static func refusal(_ account: Account, by name: String, _ place: String) -> TokenDestinationPolicy.Refusal {
         TokenDestinationPolicy.Refusal(
             """
@@ -82,8 +84,8 @@ package struct DefinitionTrust: Sendable {
 
     /// Confirms the definition of a name as it is now.
     ///
-    /// - Throws: as ``AccountTypeCatalog/definition(of:)``; ``ErrorCode/configuration`` for a file of confirmations that is
-    ///   damaged; ``ErrorCode/inputOutput``.
+    /// - Throws: as ``AccountTypeCatalog/definition(of:)``; ``ErrorCode/configuration`` for a file of confirmations
+    ///   that is damaged; ``ErrorCode/inputOutput``.
     package func confirm(_ name: String) throws(CredentialError) {
         guard let (_, file) = try catalog.file(of: name) else { return }
         var trusted = try object(at: trustedFile)

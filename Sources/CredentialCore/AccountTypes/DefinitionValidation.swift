@@ -1,7 +1,7 @@
 /// The rules for the values of a definition, shared by its JSON form and by importers of other forms.
 ///
-/// Each gives what is wrong with a value, in words that go on after the key's name ("is not an absolute URL"), or
-/// `nil` when nothing is. The words never quote the value: it may be a secret put at the wrong key.
+/// Each gives the fault of a value, in words that go on after the key's name ("is not an absolute URL"), or `nil`
+/// for a valid one. The words never quote the value: it may be a secret put at the wrong key.
 package enum DefinitionValidation {
     /// An endpoint, issuer or API: an `https` URL without fragment, or an `http` one of the loopback.
     package static func webAddress(_ text: String) -> LocalizedMessage? {
@@ -30,8 +30,8 @@ package enum DefinitionValidation {
         return nil
     }
 
-    /// A redirect URI (RFC 6749 §3.1.2, RFC 8252 §7): absolute and without fragment; `https`, `http` of the
-    /// loopback, `urn:…` or an app's own scheme, but none that a browser runs or reads from the disk.
+    /// A redirect URI (RFC 6749 §3.1.2, RFC 8252 §7), absolute and without fragment. It is `https`, `http` of the
+    /// loopback, `urn:…` or an app's own scheme, but not one that a browser runs or reads from the disk.
     package static func redirectURI(_ text: String) -> LocalizedMessage? {
         guard let address = URI(text) else { return "is not an absolute URL" }
         if address.scheme == "https" || address.scheme == "http" { return webAddress(text) }
@@ -43,7 +43,8 @@ package enum DefinitionValidation {
         return address.fragment == nil ? nil : "must not have a fragment"
     }
 
-    /// A resource indicator (RFC 8707 §2): an absolute URI without fragment. It names, nothing is sent there.
+    /// A resource indicator (RFC 8707 §2): an absolute URI without fragment. It is only a name; no request goes
+    /// there.
     package static func resource(_ text: String) -> LocalizedMessage? {
         guard let address = URI(text) else { return "is not an absolute URI" }
         return address.fragment == nil ? nil : "must not have a fragment"
@@ -71,7 +72,7 @@ package enum DefinitionValidation {
         return plainText(text)
     }
 
-    /// The URL of a proxy. User and password belong where nobody else reads them.
+    /// The URL of a proxy. User and password belong in a place that only the user reads.
     package static func proxy(_ text: String) -> LocalizedMessage? {
         if text.contains("@") { return "must not contain a user or password: set them in the variable https_proxy" }
         guard let address = URI(text), ["http", "https", "socks5", "socks5h"].contains(address.scheme),
@@ -110,8 +111,8 @@ package enum DefinitionValidation {
 
     // MARK: Extra parameters and header fields
 
-    /// The parameters that the product itself sets and that nobody else may: one set twice, or set from outside,
-    /// would break the protections that hang on it (RFC 6749 §3.1, RFC 7636, RFC 7521, RFC 9101).
+    /// The parameters that only the product itself may set: one set twice, or set from outside, would break the
+    /// protections that depend on it (RFC 6749 §3.1, RFC 7636, RFC 7521, RFC 9101).
     package static let reservedParameters: Set<String> = [
         "response_type", "response_mode", "client_id", "redirect_uri", "scope", "state", "nonce", "code_challenge",
         "code_challenge_method", "code", "code_verifier", "grant_type", "refresh_token", "username", "password",

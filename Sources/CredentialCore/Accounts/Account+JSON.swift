@@ -54,7 +54,7 @@ extension Account {
         return json
     }
 
-    /// Reads what ``json`` wrote; members it does not know are passed over.
+    /// Reads the output of ``json``; members it does not know are passed over.
     ///
     /// - Throws: ``ErrorCode/storeDamaged`` naming the member that is missing or of the wrong kind.
     public init(json: JSONObject) throws(CredentialError) {

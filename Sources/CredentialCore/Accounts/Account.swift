@@ -11,48 +11,49 @@ public struct Account: Sendable, Hashable {
     public var adapter: String
     /// Provider and client.
     public var registration: ClientIdentity
-    /// The issuer of its id token, where there is one.
+    /// The issuer of its ID token, if there is one.
     public var issuer: String?
     /// The subject at the provider.
     public var subject: String
-    /// The name it signs in with, where the provider tells.
+    /// The name it signs in with, if the provider gives it.
     public var username: String?
-    /// The person's name, where the provider tells.
+    /// The user's display name, if the provider gives it.
     public var displayName: String?
     /// The names from the sign-in before, if a keyring has the tokens: the last sign-in has changed the names, and
     /// a process that ended between keyring and record has left them in the record.
     package var previousNames: Names?
-    /// The registration before `types set` moved the account, where a keyring has the tokens: a process that ends between keyring
-    /// and record leaves the record with it.
+    /// The registration before `types set` moved the account, if a keyring has the tokens: a process that ends
+    /// between keyring and record leaves the record with it.
     package var formerRegistration: ClientIdentity?
     /// The user's own name for it.
     public var label: String?
     /// The store of its secrets. Exactly one store is authoritative.
     public var store: StoreKind
-    /// A store that may hold a copy that does not count: what a migration between the stores has begun to write, or
-    /// has not removed yet.
+    /// A store that may hold an invalid copy: one that a migration between the stores has begun to write, or has
+    /// not removed yet.
     public var staleKeyringCopy: StoreKind?
     /// When it was made the default of its registration; of several the newest one counts.
     public var madeDefaultAt: Timestamp?
     /// Whether it can give tokens.
     public var status: Status
-    /// The policies it holds grants for, sorted; empty where the provider has none.
+    /// The policies it holds grants for, sorted; empty if the provider has no policies.
     public var policies: [String]
-    /// The flows that it was signed in by where that was not the type's own, by policy: a hint has to name them.
+    /// The flows that it was signed in by if that was not the type's own, by policy: a hint has to name them.
     package var flows: [String: SignInFlow] = [:]
     /// The scopes granted, of the newest grant.
     public var scope: [String]
     /// When the newest access token ends.
     public var expiresAt: Timestamp?
-    /// When the refresh token ends, where the provider tells.
+    /// When the refresh token ends, if the provider reports it.
     public var refreshExpiresAt: Timestamp?
     /// Whether it has no refresh token, so that it ends with its token.
     package var endsWithToken = false
     /// How near the end of the sign-in is, as far as that was told: see ``ExpiryNotice``.
     package var lastExpiryNotice: ExpiryNotice?
-    /// From when to when its access tokens are valid; `nil` where that is not known.
+    /// From when to when its access tokens are valid; `nil` if that is not known.
     package var tokenTimes: [TokenValiditySummary]?
-    /// Digests of its refresh tokens by a key of the machine that wrote them: see ``UsedRefreshTokens/digest(of:)``.
+    /// Digests of its refresh tokens by a key of the machine that wrote them: see
+    /// ``UsedRefreshTokens/digest(of:)``.
     package var tokenDigests: [String] = []
     /// When it was signed in first.
     public var createdAt: Timestamp
@@ -88,15 +89,15 @@ public struct Account: Sendable, Hashable {
     /// The provider's names for it.
     package var names: Names { Names(username: username, displayName: displayName) }
 
-    /// Whether these facts, which are sealed with the tokens, are what a record says in clear: the same person at the same
-    /// provider, which stays so for as long as there is the account, under the same names.
+    /// Whether these facts, which are sealed with the tokens, agree with the record in clear: the same user at the
+    /// same provider under the same names. The user and the provider never change while the account exists.
     package func fits(_ record: Account) -> Bool {
         (hasRegistration(of: record) || record.registration == formerRegistration) && subject == record.subject
             && (record.names == names || record.names == previousNames)
     }
 
-    /// Whether this account and another one are of one registration, which one of both may name in the earlier form. Only the type
-    /// tells which registration that is, so it has to be the same.
+    /// Whether this account and another one are of one registration, which one of both may name in the earlier
+    /// form. Only the type tells which registration that is, so it has to be the same.
     package func hasRegistration(of other: Account) -> Bool {
         if registration == other.registration { return true }
         return type == other.type
@@ -108,8 +109,8 @@ public struct Account: Sendable, Hashable {
         flows[policy] = flow == type.signInFlow ? nil : flow
     }
 
-    /// Takes over what only the record knows, into the facts that stand in a token set: where that is, what the
-    /// user chose, and what has been told.
+    /// Copies the members that only the record knows into the facts in a token set: its store, the user's choices,
+    /// and the last notice.
     package mutating func adoptRecord(_ record: Account) {
         store = record.store
         staleKeyringCopy = record.staleKeyringCopy
@@ -120,7 +121,7 @@ public struct Account: Sendable, Hashable {
 
     /// Whether an account can give tokens.
     public enum Status: Sendable, Hashable {
-        /// It holds a grant that nothing speaks against.
+        /// It holds a grant that has no known fault.
         case active
         /// A person has to sign in again; the reason is fit to be shown.
         case needsLogin(reason: String)
@@ -144,10 +145,10 @@ public struct ClientIdentity: Sendable, Hashable {
     }
 }
 
-/// The steps in which the end of a sign-in comes near, where the provider says when that is (`refresh_expires_in`).
+/// The steps in which the end of a sign-in comes near, if the provider gives its time (`refresh_expires_in`).
 ///
-/// Each is told of once: seven days and one day before. A sign-in that never lasts longer than a step is not told to end
-/// within it, since that is always so.
+/// Each causes one notice: seven days and one day before. A sign-in that never lasts longer than a step is not told
+/// to end within it, since that is always so.
 package enum ExpiryNotice: Int64, Sendable, Hashable {
     /// Within seven days.
     case week = 7

@@ -21,8 +21,8 @@ extension AccountIndex {
         return number > version
     }
 
-    /// The lines of the accounts that a file names, and of those whose records cannot be read; `nil` where it is damaged or of
-    /// another form.
+    /// The lines of the accounts that a file names, and of those whose records cannot be read; `nil` if it is
+    /// damaged or of another form.
     static func lines(of file: [UInt8]) -> (lines: [Line], unreadable: [Line])? {
         guard let compacted = compactedSize(file), compacted <= file.count, file.count <= UInt32.max,
             let part = CompactPart(file.span, headSize..<compacted),
@@ -38,7 +38,7 @@ extension AccountIndex {
         var unreadable: [Line] = []
         var sum: Checksum
 
-        /// - Returns: `nil` where it does not end with a line, or a line has no sign.
+        /// - Returns: `nil` if it does not end with a line, or a line has no sign.
         init?(_ bytes: borrowing Span<UInt8>, _ range: Range<Int>) {
             var sum = Checksum(seed: UInt64(range.upperBound))
             var lines: [Line] = [], unreadable: [Line] = []
@@ -62,18 +62,18 @@ extension AccountIndex {
     private struct Appended {
         private struct Change {
             var id: Range<Int>
-            /// Its names; `nil` where it has none any more.
+            /// Its names; `nil` if it does not have any more.
             var line: Line?
             var unreadable: Line?
         }
 
         private var changes: [Change] = []
-        /// The place among them, by what an id hashes to.
+        /// The place among them, by the hash of an ID.
         private var places: [UInt64: Int] = [:]
-        /// The bits that these hashes have set: most other ids are told from them without a look at the places.
+        /// The bits that these hashes have set: most other IDs are excluded without a look at the places.
         private var marks = [UInt64](repeating: 0, count: 1 << 7)
 
-        /// - Returns: `nil` where a line is damaged.
+        /// - Returns: `nil` if a line is damaged.
         init?(_ bytes: borrowing Span<UInt8>, from start: Int) {
             let range = start..<bytes.count
             let rest = AccountIndex.eachLine(bytes, range, word: { _ in }) { bytes, line in take(bytes, line) }
@@ -114,9 +114,9 @@ extension AccountIndex {
 
         private static func mark(_ hash: UInt64) -> (word: Int, bit: UInt64) { (Int(hash >> 57), 1 << (hash & 63)) }
 
-        /// The lines with what was appended in their places, new ones behind them.
+        /// The lines with the appended ones in their places, new ones behind them.
         ///
-        /// - Returns: `nil` where two ids cannot be told apart by their checksums.
+        /// - Returns: `nil` if two IDs cannot be told apart by their checksums.
         func merged(
             into part: CompactPart, _ bytes: borrowing Span<UInt8>
         ) -> (lines: [Line], unreadable: [Line])? {
@@ -154,8 +154,9 @@ extension AccountIndex {
     ///
     /// - Parameters:
     ///   - word: is given each word; of the last one the bytes behind the part are zero.
-    ///   - line: is given each line, without its end, after the word that it ends in; none after one that it calls false.
-    /// - Returns: where what is no whole line begins; `nil` where a line was called false.
+    ///   - line: is given each line, without its end, after the word that it ends in; no further line after one
+    ///     that it calls false.
+    /// - Returns: the start of an incomplete line; `nil` if a line was called false.
     private static func eachLine(
         _ bytes: borrowing Span<UInt8>, _ range: Range<Int>, word: (UInt64) -> Void,
         line: (borrowing Span<UInt8>, Range<Int>) -> Bool
@@ -179,7 +180,7 @@ extension AccountIndex {
     /// The size of the first line.
     static let headSize = mark.count + digits + 1 + Checksum.digits + 1
 
-    /// How many bytes of a file have each account once; `nil` where its beginning is not that of an index.
+    /// The number of bytes of a file that have each account once; `nil` if its beginning is not that of an index.
     public static func compactedSize(_ head: [UInt8]) -> Int? {
         guard head.count >= headSize, head.starts(with: mark), head[headSize - 1] == newline,
             head[mark.count + digits] == UInt8(ascii: " "),
@@ -199,7 +200,7 @@ extension AccountIndex {
     /// - Parameters:
     ///   - entries: the accounts whose records can be read.
     ///   - unreadable: the ids of the others.
-    ///   - known: what those were called, as far as that is known.
+    ///   - known: the names of those, as far as they are known.
     public static func file(
         _ entries: [Entry], unreadable: [String] = [], known: [Entry] = []
     ) -> [UInt8] {
@@ -236,7 +237,8 @@ extension AccountIndex {
         return mark + Array((zeros + size + " ").utf8) + sum.text + [newline] + body
     }
 
-    /// Whether it has these names and no others, in this order. Nothing is made of the lines, of which there may be thousands.
+    /// Whether it has these names and no others, in this order. It makes no values of the lines, of which there may
+    /// be thousands.
     package func isOf(_ accounts: [Account]) -> Bool {
         guard lines.count == accounts.count else { return false }
         let span = bytes.span
@@ -342,7 +344,7 @@ extension AccountIndex {
         line.start..<place(ofTab: 1, in: line, bytes)
     }
 
-    /// Returns the position of the first or second tab in a line; the end of a line that has none.
+    /// Returns the position of the first or second tab in a line; the end of a line that does not have it.
     static func place(ofTab number: Int, in line: Line, _ bytes: borrowing Span<UInt8>) -> Int {
         let tabs = SWARScan.repeating(tab)
         let end = line.end

@@ -40,8 +40,9 @@ extension AccountIndex {
         return newest.map { entry($0.line) }
     }
 
-    /// The account that is taken where none is named: the only one, else the one that was chosen. While a record cannot
-    /// be read, it is not known that one is the only one, unless it is known of which registration the other is.
+    /// The account that is used if no account is named: the only one, else the one that was chosen. While a record
+    /// cannot be read, it is not known that one is the only one, unless it is known of which registration the other
+    /// is.
     public func defaultEntry(of registration: ClientIdentity) -> Entry? {
         let all = withUnreadable
         let lines = all.lines(of: registration, atMost: 2)
@@ -60,8 +61,8 @@ extension AccountIndex {
 
     // MARK: Names
 
-    /// The accounts that a name fits: by id, else by label, else by username, else by subject, else by the beginning of
-    /// an id.
+    /// The accounts that a name fits: by id, else by label, else by username, else by subject, else by the
+    /// beginning of an id.
     public func matches(for name: String, of registration: ClientIdentity?) -> [Entry] {
         let word = Self.escaped(name)
         let places = Self.places(of: word, bytes.span)
@@ -105,7 +106,7 @@ extension AccountIndex {
         SWARScan.eachPlace(of: tab, first, last, after: word.count, in: bytes, body) { tab in
             let start = tab + 1, end = start + word.count
             guard has(word, bytes, at: start) else { return }
-            // The sign stands before the first field of a line, and a line break before that.
+            // The sign is before the first field of a line, and a line break before that.
             let isFirst = bytes[tab - 2] == UInt8(ascii: "\n")
             if isFirst || end < bytes.count && bytes[end] == Self.tab { found.append(start) }
         }
@@ -146,7 +147,7 @@ extension AccountIndex {
         return found
     }
 
-    /// Whether these bytes stand there.
+    /// Whether these bytes are at that position.
     static func has(_ wanted: [UInt8], _ bytes: borrowing Span<UInt8>, at start: Int) -> Bool {
         guard start + wanted.count <= bytes.count else { return false }
         let span = wanted.span

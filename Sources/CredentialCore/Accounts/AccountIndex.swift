@@ -1,9 +1,10 @@
-/// The names of a group's accounts, by which one is found without reading the records: short lines, scanned as bytes.
+/// The names of a group's accounts, by which one is found without reading the records: short lines, scanned as
+/// bytes.
 ///
-/// A line is a sign and fields with tabs between them: `+` an account, in place of what an earlier line says of it;
-/// `-` one that is gone; `!` one whose record cannot be read, with the names that it had, if they are known. The
-/// first line tells the form, how many bytes of the file have each account once, and a checksum of those: who is
-/// meant must not hang on a byte that a disk has lost. The lines that were appended since follow them, each with a
+/// A line is a sign and fields with tabs between them. `+` is an account, in place of an earlier line of it; `-`
+/// one that is gone; `!` one whose record cannot be read, with the names that it had, if they are known. The first
+/// line tells the form, how many bytes of the file have each account once, and a checksum of those: who is meant
+/// must not hang on a byte that a disk has lost. The lines that were appended since follow them, each with a
 /// checksum of its own.
 public struct AccountIndex: Sendable, Equatable {
     /// The data of the index about an account.
@@ -47,7 +48,7 @@ public struct AccountIndex: Sendable, Equatable {
     let lines: [Line]
     /// The accounts whose records could not be read.
     public let unreadable: [String]
-    /// Their lines, in the same order: some have nothing but the id.
+    /// Their lines, in the same order: some have only the ID.
     let unreadableLines: [Line]
 
     /// A line of the file: 32 bits are enough for each end, and there are many lines.
@@ -83,14 +84,14 @@ public struct AccountIndex: Sendable, Equatable {
         unreadableLines = unreadable
     }
 
-    /// Reads the file; `nil` where it is damaged or of another form. A last line that was cut counts as not written.
+    /// Reads the file; `nil` if it is damaged or of another form. A last line that was cut counts as not written.
     public init?(_ file: [UInt8]) {
         guard let read = Self.lines(of: file) else { return nil }
         self.init(file, read.lines, unreadable: read.unreadable)
     }
 
-    /// The index in which accounts whose records cannot be read stand among the others, where it is known what they were
-    /// called: who is meant must not hang on whose record can be read.
+    /// The index with the unreadable accounts among the others, if their names are known: the choice of an account
+    /// must not depend on which records can be read.
     public var withUnreadable: AccountIndex {
         let span = bytes.span
         let hasNames = unreadableLines.map { Self.id(span, $0).upperBound < $0.end }
@@ -103,7 +104,7 @@ public struct AccountIndex: Sendable, Equatable {
     /// The names of accounts whose records cannot be read, if they are known.
     public var unreadableEntries: [Entry] { withUnreadable.entries.suffix(withUnreadable.count - count) }
 
-    /// The same with further accounts whose records cannot be read, and of which nothing is known.
+    /// The same with further accounts whose records cannot be read, and whose names are unknown.
     package func adding(unreadable ids: [String]) -> AccountIndex {
         let more = ids.filter { !unreadable.contains($0) }
         if more.isEmpty { return self }
@@ -122,7 +123,7 @@ public struct AccountIndex: Sendable, Equatable {
         unreadable.isEmpty ? self : AccountIndex(Self.file(entries)) ?? AccountIndex()
     }
 
-    /// The account that stands first.
+    /// The first account.
     public var first: Entry? { lines.first.map(entry) }
 
     /// The ids in the order the accounts were added, those whose records cannot be read at the end.

@@ -1,6 +1,7 @@
 import StrictJSON
 
-// A record as it stands in its file: a line of JSON, then the sealed token set as it is. docs/reference/file-store.md has the form.
+// A record as it stands in its file: a line of JSON, then the sealed token set as it is.
+// docs/reference/file-store.md has the form.
 extension AccountRecord {
     /// The version that this program reads and writes.
     public static let version: Int64 = 1
@@ -21,9 +22,9 @@ extension AccountRecord {
         return JSONValue.object(json).bytes() + [0x0A] + (sealed?.bytes ?? [])
     }
 
-    /// Reads what ``bytes`` gave.
+    /// Reads the output of ``bytes``.
     ///
-    /// - Throws: ``ErrorCode/storeDamaged`` where it is cut, changed, or another account's or group's;
+    /// - Throws: ``ErrorCode/storeDamaged`` if it is cut, changed, or another account's or group's;
     ///   ``ErrorCode/unsupported`` for one that a newer version of this program wrote.
     public init(_ bytes: [UInt8], of id: String, in group: KeychainGroup) throws(CredentialError) {
         guard let end = bytes.firstIndex(of: 0x0A),

@@ -6,7 +6,7 @@ public struct AccountRecord: Sendable, Hashable {
     public var generation: Int64
     /// The facts, kept in clear.
     public var account: Account
-    /// The token set, sealed; `nil` where a store outside has it.
+    /// The token set, sealed; `nil` if a store outside has it.
     public var sealed: SealedTokenSet?
 
     /// Makes a record that was not written yet.

@@ -23,13 +23,13 @@ package struct AccountSelection: Sendable {
         case onlyAccount = "the only account"
     }
 
-    /// A wish for an account and where it comes from.
+    /// A wish for an account and its source.
     package struct AccountQuery: Sendable {
         /// The id, username, subject or label.
         package let name: String
         /// The rule that it comes from.
         package let rule: Rule
-        /// The command that has an id in the name's place, where the name is an argument of its own.
+        /// The command that has an ID in the name's place, if the name is an argument of its own.
         package let again: (@Sendable (String) -> String)?
 
         /// Makes a wish.
@@ -56,15 +56,15 @@ package struct AccountSelection: Sendable {
         package let asSeen: Bool
         /// Only the accounts of this registration; all for `nil`. Only one has a default.
         package let registration: ClientIdentity?
-        /// The type whose registration that is, for messages; `nil` where no type is named.
+        /// The type whose registration that is, for messages; `nil` if no type is named.
         package let type: String?
         /// The place that they belong to, for messages: "account type B2C_Account".
         package let place: LocalizedMessage
         /// The command that signs in, for hints.
         package let login: LocalizedMessage
-        /// The command that makes the account of an id the default, for hints; `nil` where a default would not decide.
+        /// The command that makes the account of an ID the default, for hints; `nil` if a default would not decide.
         package let use: @Sendable (String) -> String?
-        /// Why an account is none of them though it is in one of the groups; `nil` for one that is.
+        /// Why an account does not count though it is in one of the groups; `nil` for one that counts.
         package let objection: @Sendable (AccountIndex.Entry, KeychainGroup) -> CredentialError?
 
         /// Names the candidates.
@@ -91,19 +91,19 @@ package struct AccountSelection: Sendable {
         }
     }
 
-    /// How far the names are believed at first. Without a registration only an id is one account's whatever others are
-    /// called; for another name it has to be known anyway that the index names all accounts.
+    /// How far the names are believed at first. Without a registration, only an ID is one account's regardless of
+    /// the names of others. For another name it has to be known anyway that the index names all accounts.
     private static func firstCheck(_ candidates: Candidates, _ query: AccountQuery?) -> IndexVerification {
         guard let query, candidates.registration == nil else { return .none }
         return query.isLikeID ? .none : .ids
     }
 
-    /// Chooses by the names of the index. That there is none, and that there are several, is believed only where the
-    /// records say so, too.
+    /// Chooses by the names of the index. Before it reports no account, or several, the records have to confirm
+    /// that, too.
     ///
     /// - Parameter wish: the account asked for, if any.
-    /// - Throws: ``ErrorCode/noSuchAccount``, ``ErrorCode/ambiguousAccount`` with the list as details; the errors of
-    ///   ``AccountRecordStore/read(_:in:)``.
+    /// - Throws: ``ErrorCode/noSuchAccount``, ``ErrorCode/ambiguousAccount`` with the list as details; the errors
+    ///   of ``AccountRecordStore/read(_:in:)``.
     package static func choose(
         among candidates: Candidates, query: AccountQuery?, _ records: any AccountRecordStore
     ) throws(CredentialError) -> AccountSelection {
@@ -120,7 +120,8 @@ package struct AccountSelection: Sendable {
         throw CredentialError(.noSuchAccount, "no account of \(candidates.place)", hint: candidates.login)
     }
 
-    /// - Returns: `nil` when the record of the chosen account is gone, or is of another registration than the index says.
+    /// - Returns: `nil` when the record of the chosen account is gone, or is of another registration than the index
+    ///   says.
     private static func choose(
         among candidates: Candidates, query: AccountQuery?, _ records: any AccountRecordStore,
         _ check: IndexVerification,
@@ -136,20 +137,20 @@ package struct AccountSelection: Sendable {
         do throws(CredentialError) {
             (group, entry, rule) = try choose(among: candidates, query: query, named)
         } catch {
-            // A record that cannot be read may be the one that is meant, where nobody knows what it was called: then its own error
-            // says more.
+            // A record that cannot be read may be the one that is meant, if its names are unknown: then its own
+            // error says more.
             if error.code == .noSuchAccount {
                 try tellUnreadable(check == .everything ? nil : query, named, records)
             }
-            // Which of several is the default is not known, either, where one might be of their type, or of another.
+            // Which of several is the default is not known, either, if one might be of their type, or of another.
             if error.code == .ambiguousAccount, query == nil, candidates.registration == nil {
                 try tellUnreadable(nil, named, records)
             }
             throw error
         }
-        // That it is the only one is not known while a record cannot be read or is missing of which nobody knows what it was called,
-        // nor is anything by names that do not agree with the records: rather no token than another person's. A name that one
-        // account has is that account's.
+        // That it is the only one is not known while a record with unknown names cannot be read or is missing.
+        // Names that do not agree with the records prove no more: rather no token than another user's. A name that
+        // one account has is that account's.
         let isCertain =
             query.map { $0.name == entry.id || candidates.registration != nil }
             ?? (rule != .onlyAccount || entry.madeDefaultAt != nil)
@@ -177,8 +178,8 @@ package struct AccountSelection: Sendable {
         guard let names = indexes.first(where: { $0.group == group })?.index else { return nil }
         let record =
             candidates.asSeen ? try records.lastSeen(entry.id, in: group) : try records.read(entry.id, in: group)
-        // An index may have come from elsewhere, as from a backup, and be whole all the same: what it says of the account has to be
-        // what the record says.
+        // An index may be a copy, as from a backup, and be undamaged: its names of the account have to be those of
+        // the record.
         guard let account = record?.account, account.registration == entry.registration,
             agrees(account, entry, query, check)
         else {
@@ -190,8 +191,8 @@ package struct AccountSelection: Sendable {
         return AccountSelection(account: account, group: group, rule: rule, names: names)
     }
 
-    /// Whether the record says what the index says of an account; where the index has just been made from the records, whether it is
-    /// the one that is meant still.
+    /// Whether the record agrees with the index about an account; if the index has just been made from the records,
+    /// whether it is the one that is meant still.
     private static func agrees(
         _ account: Account, _ entry: AccountIndex.Entry, _ query: AccountQuery?, _ check: IndexVerification
     ) -> Bool {
@@ -200,7 +201,7 @@ package struct AccountSelection: Sendable {
     }
 
     /// - Returns: whether one that could not be read can be by now: the index is behind.
-    /// - Throws: what is wrong with a record that cannot be read: the one that is named, or where nobody is, any.
+    /// - Throws: the error of a record that cannot be read: of the one that is named, or if no account is, of any.
     @discardableResult
     private static func tellUnreadable(
         _ query: AccountQuery?, _ indexes: [(group: KeychainGroup, index: AccountIndex)],
@@ -280,7 +281,7 @@ package struct AccountSelection: Sendable {
         return "use --type, or choose a type for this terminal, such as: export CREDMGR_TYPE=\(type)"
     }
 
-    /// Those that nothing speaks against; and what speaks against the first of the others.
+    /// Those without an objection; and the objection to the first of the others.
     private static func unobjected(
         _ entries: [(KeychainGroup, AccountIndex.Entry)], _ candidates: Candidates
     ) -> (entries: [(KeychainGroup, AccountIndex.Entry)], objection: CredentialError?) {
@@ -294,7 +295,7 @@ package struct AccountSelection: Sendable {
         return (rest, objection)
     }
 
-    /// That there is no account; where some were signed in under the type when it named another provider, those.
+    /// That there is no account; if some were signed in under the type when it named another provider, those.
     private static func none(
         _ candidates: Candidates, _ indexes: [(group: KeychainGroup, index: AccountIndex)]
     ) -> CredentialError {
@@ -331,7 +332,7 @@ package struct AccountSelection: Sendable {
             """, hint: candidates.login, details: found.map(line))
     }
 
-    /// An id counts more than a name, and a name more than the beginning of an id, whatever group it is in.
+    /// An ID takes precedence over a name, and a name over the beginning of an ID, in any group.
     private static func best(
         _ fitting: [(KeychainGroup, AccountIndex.Entry)], _ name: String
     ) -> (KeychainGroup, AccountIndex.Entry)? {
@@ -348,10 +349,10 @@ package struct AccountSelection: Sendable {
         AccountIndex([account]).matches(for: name, of: nil).first != nil
     }
 
-    /// The fewest characters of an id that stand for it, where they are unique.
+    /// The fewest characters of an ID that identify it, if they are unique.
     static let shortestPrefix = 4
 
-    /// How an account is named where its name does not tell it from others.
+    /// How an account is named if its name also fits others.
     private static func byID(_ id: String, _ rule: Rule) -> LocalizedMessage {
         switch rule {
         case .option: "name the account by its id, such as: --account \(id)"

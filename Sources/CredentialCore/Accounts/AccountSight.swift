@@ -1,6 +1,7 @@
 /// Whether a type sees an account: they belong to the same client of the same provider.
 extension Account {
-    /// Refuses a type that does not see this account, as it names another client or provider than the one signed in with.
+    /// Refuses a type that does not see this account, as it names another client or provider than the one signed in
+    /// with.
     ///
     /// - Throws: ``ErrorCode/noSuchAccount``, naming both.
     package func check(
@@ -12,8 +13,8 @@ extension Account {
 }
 
 extension ClientIdentity {
-    /// That an account of this registration is none of a type's. The remedy is a sign-in under the type as it is
-    /// now.
+    /// That an account of this registration does not belong to a type. The remedy is a sign-in under the type as it
+    /// is now.
     package func notSeen(
         _ account: String, by type: AccountType, _ registration: ClientIdentity, in group: KeychainGroup,
         code: ErrorCode = .noSuchAccount

@@ -7,7 +7,7 @@ package struct RecordReader {
 
     /// Reads `json`.
     ///
-    /// - Parameter kind: what the record is, for messages: "account".
+    /// - Parameter kind: the kind of the record, for messages: "account".
     package init(_ json: JSONObject, of kind: String) {
         self.json = json
         self.kind = kind
@@ -57,7 +57,7 @@ package struct RecordReader {
         }
     }
 
-    /// The error for a member that is missing or not what it should be.
+    /// The error for a member that is missing or not valid.
     package func damage(_ name: String) -> CredentialError {
         CredentialError(.storeDamaged, "the \(kind) record has no usable '\(name)'")
     }

@@ -19,8 +19,8 @@ package struct RegistrationText: Sendable {
     /// The text.
     package var text: String { words.joined(separator: " ") }
 
-    /// Adds the issuer and each explicit endpoint; without an issuer the whole token endpoint, and each other one that is at
-    /// another origin.
+    /// Adds the issuer and each explicit endpoint; without an issuer the whole token endpoint, and each other one
+    /// that is at another origin.
     package mutating func add(issuer: String?, _ explicit: [AccountType.Endpoint: URI]) {
         if let issuer { words.append(issuer) }
         let origin = explicit[.token]?.origin
@@ -44,8 +44,8 @@ package struct RegistrationText: Sendable {
 
     // MARK: The earlier form
 
-    /// The text that credmgr wrote before for the same definition: the issuer alone, or the origin of the token endpoint; `nil` if
-    /// the form of this text has not changed.
+    /// The text that credmgr wrote before for the same definition: the issuer alone, or the origin of the token
+    /// endpoint; `nil` if the form of this text has not changed.
     static func earlier(_ text: String) -> String? {
         var words = text.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
         switch words.removeFirst() {

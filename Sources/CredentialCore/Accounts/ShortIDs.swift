@@ -1,4 +1,4 @@
-/// The shortest beginnings of account IDs that stand for one account each.
+/// The shortest beginnings of account IDs that identify one account each.
 package struct ShortIDs: Sendable {
     private let beginnings: [String: String]
 
@@ -27,7 +27,7 @@ package struct ShortIDs: Sendable {
             names: Set(accounts.flatMap { [$0.label, $0.username, $0.subject].compactMap(\.self) }))
     }
 
-    /// The beginning of an ID; the whole ID if it is none of those given.
+    /// The beginning of an ID; the whole ID if it is not in the given ones.
     package subscript(id: String) -> String { beginnings[id] ?? id }
 
     private static func commonLength(_ one: String, _ other: String) -> Int {

@@ -1,6 +1,6 @@
-/// The adapters there are, by name. Built-in ones come first; nothing can take their place.
+/// The adapters there are, by name. Built-in ones come first; no plugin can replace them.
 public struct AdapterRegistry: Sendable {
-    /// Finds a plugin by its name; `nil` where none is installed.
+    /// Finds a plugin by its name; `nil` if it is not installed.
     ///
     /// - Throws: ``ErrorCode/configuration`` for one that is there but must not be used, with the reason.
     public typealias External = @Sendable (_ name: String) throws(CredentialError) -> (any CredentialAdapter)?
@@ -21,7 +21,7 @@ public struct AdapterRegistry: Sendable {
 
     /// The adapter that a type names.
     ///
-    /// - Throws: ``ErrorCode/configuration`` when there is none of that name, or it must not be used.
+    /// - Throws: ``ErrorCode/configuration`` when there is no adapter of that name, or it must not be used.
     public func adapter(of type: AccountType) throws(CredentialError) -> any CredentialAdapter {
         if let adapter = try adapter(named: type.adapter) { return adapter }
         throw CredentialError(
@@ -32,7 +32,7 @@ public struct AdapterRegistry: Sendable {
                 ?? "credmgr adapters")
     }
 
-    /// The adapter called `name`; `nil` where there is none.
+    /// The adapter called `name`; `nil` if there is no such adapter.
     ///
     /// - Throws: ``ErrorCode/configuration`` for an external one that must not be used.
     public func adapter(named name: String) throws(CredentialError) -> (any CredentialAdapter)? {

@@ -11,11 +11,11 @@ public protocol CredentialAdapter: Sendable {
     /// One line for `credmgr adapters`.
     var summary: String { get }
 
-    /// The redirect URI of types that name none: a loopback one, its port chosen at sign-in (RFC 8252 §7.3).
+    /// The redirect URI of types that do not name one: a loopback one, its port chosen at sign-in (RFC 8252 §7.3).
     var defaultRedirectURI: String { get }
 
-    /// Whether all its requests go through ``AdapterContext/transport``; else nobody knows after an error whether a refresh
-    /// token has left this machine.
+    /// Whether all its requests go through ``AdapterContext/transport``; else it is unknown after an error whether
+    /// a refresh token has left this machine.
     var sendsThroughContext: Bool { get }
 
     /// Checks the definition of a type without any network call.
@@ -25,11 +25,11 @@ public protocol CredentialAdapter: Sendable {
 
     /// Checks that the provider registers clients on request (RFC 7591), without any network call.
     ///
-    /// - Throws: ``ErrorCode/unsupported`` where it has none of that.
+    /// - Throws: ``ErrorCode/unsupported`` if it does not.
     func checkRegistration() throws(CredentialError)
 
-    /// The provider that a type's client is registered at, without any network call: types with equal providers and client IDs
-    /// share their accounts. So it has to name each place that their tokens and secrets go to.
+    /// The provider that a type's client is registered at, without any network call: types with equal providers and
+    /// client IDs share their accounts. So it has to name each place that their tokens and secrets go to.
     ///
     /// - Throws: ``ErrorCode/configuration``.
     func provider(of type: AccountType) throws(CredentialError) -> String
@@ -37,10 +37,11 @@ public protocol CredentialAdapter: Sendable {
     /// The policy meant by a name or alias, in its canonical spelling, or the default policy for `nil`; empty for
     /// a provider without policies.
     ///
-    /// - Throws: ``ErrorCode/usage`` for a policy where there is none of that name.
+    /// - Throws: ``ErrorCode/usage`` for a policy name that does not exist.
     func policy(_ name: String?, of type: AccountType) throws(CredentialError) -> String
 
-    /// The scopes that a request for `scope` really sends, in order: the adapter adds what its provider needs.
+    /// The scopes that a request for `scope` really sends, in order: the adapter adds those that its provider
+    /// needs.
     func effectiveScope(_ scope: [String], of type: AccountType) -> [String]
 
     /// Begins a sign-in.
@@ -49,14 +50,14 @@ public protocol CredentialAdapter: Sendable {
     ///   ``ErrorCode/unsupported`` for a flow that the provider lacks, before any network call.
     func begin(_ request: SignInRequest, in context: AdapterContext) throws(CredentialError) -> SignInStep
 
-    /// Checks that a redirected URL answers a sign-in that waits for it, before the sign-in is used up: nothing of the
-    /// answer is sent anywhere.
+    /// Checks that a redirected URL answers a sign-in that waits for it, before the sign-in is consumed: no part of
+    /// the answer is sent to a server.
     ///
     /// - Parameters:
     ///   - answer: the redirected URL, or its parameters alone.
-    ///   - request: what was asked for.
+    ///   - request: the request of the sign-in.
     ///   - pending: as for ``resume(_:pending:with:in:)``.
-    ///   - context: what may be used of the machine.
+    ///   - context: the parts of the machine that may be used.
     /// - Throws: ``ErrorCode/validationFailed`` for an answer to something else; then the sign-in waits on.
     func check(
         answer: String, to request: SignInRequest, pending: JSONObject, in context: AdapterContext
@@ -65,31 +66,31 @@ public protocol CredentialAdapter: Sendable {
     /// Goes on with a sign-in after the interaction it asked for.
     ///
     /// - Parameters:
-    ///   - request: what was asked for.
-    ///   - pending: what ``SignInStep/interaction(_:pending:)`` gave, perhaps in another process.
-    ///   - reply: what came of the interaction.
-    ///   - context: what may be used of the machine.
-    /// - Throws: as ``begin(_:in:)``; ``ErrorCode/validationFailed`` for a reply that does not hold up.
+    ///   - request: the request of the sign-in.
+    ///   - pending: the value that ``SignInStep/interaction(_:pending:)`` gave, perhaps in another process.
+    ///   - reply: the result of the interaction.
+    ///   - context: the parts of the machine that may be used.
+    /// - Throws: as ``begin(_:in:)``; ``ErrorCode/validationFailed`` for a response that is not valid.
     func resume(
         _ request: SignInRequest, pending: JSONObject, with reply: InteractionReply, in context: AdapterContext
     ) throws(CredentialError) -> SignInStep
 
-    /// Takes over what another program of the same client obtained, as a sign-in of its own.
+    /// Takes over the tokens that another program of the same client obtained, as a sign-in of its own.
     ///
-    /// - Throws: ``ErrorCode/unsupported`` where the provider's adapter cannot; else as ``refresh(_:in:)``.
+    /// - Throws: ``ErrorCode/unsupported`` if the provider's adapter cannot; else as ``refresh(_:in:)``.
     func adopt(
         _ token: ImportedToken, _ request: SignInRequest, in context: AdapterContext
     ) throws(CredentialError) -> SignInResult
 
     /// Refreshes a grant.
     ///
-    /// - Throws: ``ErrorCode/signInRequired`` when the provider says that the grant is gone;
-    ///   ``ErrorCode/temporary`` when nothing is known; anything else leaves the grant as it was.
+    /// - Throws: ``ErrorCode/signInRequired`` when the provider reports that the grant is gone;
+    ///   ``ErrorCode/temporary`` when the state is unknown; any other error leaves the grant as it was.
     func refresh(_ request: RefreshRequest, in context: AdapterContext) throws(CredentialError) -> IssuedTokens
 
     /// Has the provider vouch, at another authorization server, for the person that an id token is about.
     ///
-    /// - Throws: ``ErrorCode/unsupported`` where the adapter cannot; else as ``refresh(_:in:)``.
+    /// - Throws: ``ErrorCode/unsupported`` if the adapter cannot; else as ``refresh(_:in:)``.
     func assertIdentity(
         _ request: IdentityAssertionRequest, idToken: Secret, grant: Grant, of type: AccountType,
         in context: AdapterContext
@@ -97,12 +98,12 @@ public protocol CredentialAdapter: Sendable {
 
     /// Checks that the provider has revocation, as far as that can be known without any network call.
     ///
-    /// - Throws: ``ErrorCode/unsupported`` where it has none for any type.
+    /// - Throws: ``ErrorCode/unsupported`` if it does not have it for any type.
     func checkRevocation() throws(CredentialError)
 
     /// Revokes a grant at the provider.
     ///
-    /// - Throws: ``ErrorCode/unsupported`` where the provider has no revocation.
+    /// - Throws: ``ErrorCode/unsupported`` if the provider has no revocation.
     func revoke(_ grant: Grant, of type: AccountType, in context: AdapterContext) throws(CredentialError)
 
     /// Revokes a grant at the provider, and with it the access tokens that it would honour on.
@@ -113,13 +114,13 @@ public protocol CredentialAdapter: Sendable {
 
     /// Asks the provider about an access token (RFC 7662).
     ///
-    /// - Returns: what it says, `active` among it.
-    /// - Throws: ``ErrorCode/unsupported`` where the provider has no introspection.
+    /// - Returns: its response, with the member `active`.
+    /// - Throws: ``ErrorCode/unsupported`` if the provider has no introspection.
     func introspect(
         _ token: AccessToken, grant: Grant, of type: AccountType, in context: AdapterContext
     ) throws(CredentialError) -> JSONObject
 
-    /// Reads what an access token says, and checks it (RFC 9068 §4).
+    /// Reads the claims of an access token, and checks it (RFC 9068 §4).
     ///
     /// - Returns: its claims.
     /// - Throws: ``ErrorCode/unsupported`` for a token that only its API can read; ``ErrorCode/validationFailed``.
@@ -134,7 +135,7 @@ public protocol CredentialAdapter: Sendable {
 }
 
 extension CredentialAdapter {
-    /// For adapters that know nothing of an answer but its state and its redirect URI, which are the host's to check.
+    /// For adapters that know only the state and the redirect URI of an answer, which are the host's to check.
     public func check(
         answer: String, to request: SignInRequest, pending: JSONObject, in context: AdapterContext
     ) throws(CredentialError) {}
@@ -161,7 +162,7 @@ extension CredentialAdapter {
             hint: "name a type of the adapter oauth2 as identity_provider")
     }
 
-    /// For providers where a person registers clients.
+    /// For providers at which an administrator registers clients.
     ///
     /// - Throws: ``ErrorCode/unsupported``.
     public func checkRegistration() throws(CredentialError) {
@@ -170,7 +171,7 @@ extension CredentialAdapter {
             hint: "register a client at the provider, and set --client-id")
     }
 
-    /// For providers that may have it: who revokes is told.
+    /// For providers that may have it: revoking reports an error.
     public func checkRevocation() throws(CredentialError) {}
 
     /// For providers that end a grant's access tokens with it.
@@ -210,7 +211,7 @@ public struct AdapterContext: Sendable {
     public let cryptography: any Cryptography
     /// Gives the secrets of the type's client.
     public let clientSecrets: any ClientSecrets
-    /// Keeps what providers publish.
+    /// Keeps the metadata that providers publish.
     public let metadataCache: any MetadataCache
     /// How many seconds a request, or a run of a plugin, may take at most; `nil` for the usual limits.
     public let timeout: Int?
@@ -218,11 +219,11 @@ public struct AdapterContext: Sendable {
     public let correlationID: String?
     /// Takes a fact for `--verbose`; never a secret.
     public let note: @Sendable (String) -> Void
-    /// Saves what a response to a refresh brought. An adapter calls it with a response that it refuses, and before it
-    /// asks the network for anything that it judges a response by: a provider that rotates refresh tokens takes no
-    /// other than the new one from then on.
+    /// Saves the result of a response to a refresh. An adapter calls it with a response that it refuses, and before
+    /// it asks the network for data to judge a response by. A provider that rotates refresh tokens accepts only the
+    /// new one from then on.
     ///
-    /// - Throws: the errors of the store, where neither the store nor the journal took it.
+    /// - Throws: the errors of the store, if neither the store nor the journal saved it.
     public var saveFirst: @Sendable (RefreshFinding) throws(CredentialError) -> Void = {
         (_) throws(CredentialError) in
     }
@@ -252,15 +253,15 @@ public struct AdapterContext: Sendable {
 
 /// Gives the secrets that a type's definition points to.
 public protocol ClientSecrets: Sendable {
-    /// The client secret; `nil` for a public client. An empty one counts as none.
+    /// The client secret; `nil` for a public client. An empty one counts as missing.
     ///
     /// - Throws: ``ErrorCode/configuration`` when it is promised but not there; the errors of the store.
     func clientSecret(of type: AccountType) throws(CredentialError) -> Secret?
-    /// The private key of the client; `nil` where none is defined.
+    /// The private key of the client; `nil` if it does not have one.
     ///
     /// - Throws: as ``clientSecret(of:)``.
     func privateKey(of type: AccountType) throws(CredentialError) -> Secret?
-    /// The workload's identity token, read anew; `nil` where the type names none.
+    /// The workload's identity token, read again at each call; `nil` if the type does not name one.
     ///
     /// - Throws: as ``ClientSecrets/clientSecret(of:)``.
     func identityToken(of type: AccountType) throws(CredentialError) -> Secret?
@@ -268,9 +269,10 @@ public protocol ClientSecrets: Sendable {
     ///
     /// - Throws: as ``ClientSecrets/clientSecret(of:)``.
     func identityTokenRequest(of type: AccountType) throws(CredentialError) -> IdentityTokenRequest?
-    /// Returns the assertion of the type's identity provider; `nil` if the type names none.
+    /// Returns the assertion of the type's identity provider; `nil` if the type does not name one.
     ///
-    /// - Throws: ``ErrorCode/signInRequired`` when nobody has signed in there; what that provider's adapter throws.
+    /// - Throws: ``ErrorCode/signInRequired`` when no user has signed in there; the errors of that provider's
+    ///   adapter.
     func identityAssertion(
         of type: AccountType, _ request: IdentityAssertionRequest
     ) throws(CredentialError) -> Secret?
@@ -287,7 +289,7 @@ extension ClientSecrets {
     ) throws(CredentialError) -> Secret? { nil }
 }
 
-/// For whom an identity provider shall vouch (draft-ietf-oauth-identity-assertion-authz-grant §4).
+/// The audience for which an identity provider shall vouch (draft-ietf-oauth-identity-assertion-authz-grant §4).
 public struct IdentityAssertionRequest: Sendable, Hashable {
     /// The issuer of the authorization server that the assertion is for.
     public var audience: String
@@ -307,7 +309,7 @@ public struct IdentityAssertionRequest: Sendable, Hashable {
 extension AdapterContext {
     /// The same context, which calls `work` before it sends a request.
     ///
-    /// - Parameter work: called before each request; what it throws is thrown in place of sending.
+    /// - Parameter work: called before each request; its error is thrown in place of sending.
     package func before(
         eachRequest work: @escaping @Sendable () throws(CredentialError) -> Void
     ) -> AdapterContext {
@@ -358,7 +360,7 @@ public struct RevocationRequest: Sendable {
     /// The access tokens that have not ended: not every provider ends them with the refresh token (RFC 7009 §2.1).
     public let accessTokens: [AccessToken]
 
-    /// Names what is to be revoked.
+    /// Names the grant and tokens to revoke.
     public init(grant: Grant, accessTokens: [AccessToken]) {
         self.grant = grant
         self.accessTokens = accessTokens

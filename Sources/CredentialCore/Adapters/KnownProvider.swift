@@ -1,5 +1,6 @@
-/// Facts about a provider that its metadata lacks: how a client gets a refresh token there, whether a refresh names its
-/// scopes, and whether the provider offers a choice of accounts. One table, by the host of the issuer or an endpoint.
+/// Facts about a provider that its metadata lacks: how a client gets a refresh token there, whether a refresh names
+/// its scopes, and whether the provider offers a choice of accounts. One table, by the host of the issuer or an
+/// endpoint.
 package struct KnownProvider: Sendable {
     /// How a client gets a refresh token.
     package enum RefreshTokens: Sendable, Equatable {
@@ -17,8 +18,8 @@ package struct KnownProvider: Sendable {
     package let refreshTokens: RefreshTokens
     /// Whether the authorization endpoint takes `prompt=select_account`.
     package let offersAccounts: Bool
-    /// Whether a refresh has to name its scopes: Microsoft Entra ID refuses one without for an application that is its own
-    /// API, or narrows the token.
+    /// Whether a refresh has to name its scopes: Microsoft Entra ID refuses one without for an application that is
+    /// its own API, or narrows the token.
     package let refreshNamesScope: Bool
 
     private init(

@@ -6,7 +6,7 @@ public struct SignInRequest: Sendable {
     public var type: AccountType
     /// The flow.
     public var flow: SignInFlow
-    /// The policy, canonical; empty where the provider has none.
+    /// The policy, canonical; empty if the provider has no policies.
     public var policy: String
     /// The scopes asked for, as the user or the type gave them.
     public var scope: [String]
@@ -18,8 +18,8 @@ public struct SignInRequest: Sendable {
     public var loginHint: String?
     /// The `prompt` parameter (OpenID Connect Core §3.1.2.1).
     public var prompt: String?
-    /// Whether the provider should let the person choose another account than the one that its session in the browser
-    /// has: it is asked so in its own way where ``prompt`` says nothing.
+    /// Whether the provider should let the user choose a different account than that of its session in the browser.
+    /// Each provider is asked in its own way if ``prompt`` is not set.
     public var wantsAnother = false
     /// The username of the password flow.
     public var username: String?
@@ -40,7 +40,7 @@ public struct SignInRequest: Sendable {
 
 /// The state of a sign-in.
 public enum SignInStep: Sendable {
-    /// A person is needed; `pending` is what the adapter wants back. It holds secrets (verifier, nonce).
+    /// The sign-in needs the user; the adapter wants `pending` back. It holds secrets (verifier, nonce).
     case interaction(Interaction, pending: JSONObject)
     /// Signed in.
     case done(SignInResult)
@@ -50,7 +50,7 @@ public enum SignInStep: Sendable {
 public enum Interaction: Sendable, Hashable {
     /// Open a URL; the provider answers at the redirect URI, with `state`.
     case openURL(URI, state: String)
-    /// Show a code and where to enter it, then ask again every `interval` seconds (RFC 8628).
+    /// Show a code and the address at which to enter it, then ask again every `interval` seconds (RFC 8628).
     case showCode(
         userCode: String, verificationURI: URI, complete: URI?, interval: Int, expires: Timestamp)
     /// Ask for a line of text. The prompt says whose question it is.
@@ -67,7 +67,7 @@ public enum InteractionReply: Sendable {
     case text(Secret)
 }
 
-/// A finished sign-in: who, and what was issued.
+/// A finished sign-in: the user and the issued tokens.
 public struct SignInResult: Sendable {
     /// The identity of the user.
     public var identity: Identity
@@ -83,7 +83,7 @@ public struct SignInResult: Sendable {
 
 /// The identity of an account, by validated claims.
 public struct Identity: Sendable, Hashable {
-    /// The issuer, where there is an id token.
+    /// The issuer, if there is an ID token.
     public var issuer: String?
     /// The stable subject at the provider.
     public var subject: String
@@ -103,7 +103,7 @@ public struct Identity: Sendable, Hashable {
 
 /// The tokens that a provider issued in one response, checked.
 public struct IssuedTokens: Sendable {
-    /// The bearer token for the request, if one came: the access token, or the id token where it serves as one.
+    /// The bearer token for the request, if one came: the access token, or the ID token if it serves as one.
     public var accessToken: AccessToken?
     /// The grant as it is now. A reply without a refresh token keeps the old one.
     public var grant: Grant
@@ -114,7 +114,7 @@ public struct IssuedTokens: Sendable {
         self.grant = grant
     }
 
-    /// Whether the sign-in ends with this token: nothing can refresh it, and its end is known.
+    /// Whether the sign-in ends with this token: its grant cannot be refreshed, and the token's end is known.
     package var endWithToken: Bool { !grant.isRefreshable && accessToken?.hasKnownEnd ?? true }
 }
 
@@ -147,7 +147,7 @@ public struct RefreshRequest: Sendable {
 
 /// An adapter's finding in a response to a refresh, before the response is judged or after it was refused.
 public struct RefreshFinding: Sendable, Hashable {
-    /// The new refresh token, used for nothing but the next refresh; `nil` where the response has none, or more than
+    /// The new refresh token, used only for the next refresh; `nil` if the response has no such token, or more than
     /// one.
     public var refreshToken: Secret?
     /// Whether the response names another subject or issuer than the account's, verified or not.

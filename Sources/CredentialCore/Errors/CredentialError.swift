@@ -1,5 +1,5 @@
-/// The one error of the product: a stable code, a sentence that says what happened and where, and, where one
-/// helps, the command to run next.
+/// The one error of the product: a stable code, a sentence that names the failure and its place, and, if one helps,
+/// the next command to run.
 public struct CredentialError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The stable code; it decides the exit status.
     public let code: ErrorCode
@@ -16,23 +16,24 @@ public struct CredentialError: Error, Sendable, Equatable, CustomStringConvertib
     public var details: [String]
     /// The requirements for a new sign-in, if a protected resource refused a token that no refresh fixes.
     public var stepUp: StepUp?
-    /// The remedies for the failures that this error reports besides its own, each a hint as ``hint`` is.
+    /// The remedies for the other failures that this error reports, each a hint as ``hint`` is.
     package var additionalHints: [LocalizedMessage] = []
     /// Whether the result of the command says it already, so that only the exit status is left to give.
     package var isInResult = false
     /// Whether a request failed before anything of it had left this machine.
     package var isBeforeRequest = false
-    /// Whether nothing of a cluster was seen, though not for a passing reason: this host's certificate has ended.
+    /// Whether the cluster could not be seen at all, for a lasting reason: this host's certificate has ended.
     package var isClusterUnusable = false
     /// Whether the session bus was not reached.
     package var missesBus = false
-    /// Whether no token of before is given in its place: the provider's new ones could not be kept, or the account is gone.
+    /// Whether no token of before is given in its place: the provider's new ones could not be kept, or the account
+    /// is gone.
     package var forbidsStaleToken = false
-    /// Whether a refusal of a grant is in other words than those of RFC 6749: the grant is kept, and tried once more where
-    /// somebody asks for that.
+    /// Whether the provider refused a grant in other words than those of RFC 6749. The grant is kept, and is tried
+    /// once more if the user asks for it.
     public var keepsGrant = false
 
-    /// Whether a provider has refused the scope or resource of a request, and nothing else of it.
+    /// Whether a provider has refused only the scope or resource of a request.
     public var refusesScope = false
 
     /// Makes an error.
@@ -51,7 +52,7 @@ public struct CredentialError: Error, Sendable, Equatable, CustomStringConvertib
     /// Whether trying again later may help without anybody doing anything.
     public var isTransient: Bool { code == .temporary || code == .lockTimeout }
 
-    /// Whether what a machine has copied of a cluster serves meanwhile.
+    /// Whether this machine's copy of a cluster serves meanwhile.
     package var allowsLocalCopy: Bool { code == .temporary || isClusterUnusable }
 
     /// Whether it says that the secrets cannot be had, or not kept.
@@ -71,7 +72,7 @@ public struct CredentialError: Error, Sendable, Equatable, CustomStringConvertib
         return copy
     }
 
-    /// The same error with `hint` where it has none.
+    /// The same error, with `hint` if it has no hint yet.
     public func withHint(_ hint: @autoclosure () -> LocalizedMessage) -> CredentialError {
         var copy = self
         if copy.advice == nil { copy.advice = hint() }

@@ -11,7 +11,7 @@ public enum ErrorCode: String, Sendable, CaseIterable {
     case unknownType = "unknown_type"
     /// No account fits.
     case noSuchAccount = "no_such_account"
-    /// Several accounts fit and none is the default.
+    /// Several accounts fit, and no account is the default.
     case ambiguousAccount = "ambiguous_account"
     /// The account has no usable grant: a person has to sign in.
     case signInRequired = "sign_in_required"
@@ -29,11 +29,11 @@ public enum ErrorCode: String, Sendable, CaseIterable {
     case denied
     /// The user cancelled at the provider, or dismissed a prompt.
     case cancelled
-    /// A reply or token that does not hold up: signature, issuer, nonce, state.
+    /// A response or token fails validation: signature, issuer, nonce, state.
     case validationFailed = "validation_failed"
     /// `request` got an HTTP status of 400 or more.
     case httpStatus = "http_status"
-    /// A helper has nothing for the server or the user that a program asks about.
+    /// A helper has no credential for the server or the user that a program asks about.
     case noCredential = "nothing_given"
     /// A file could not be read or written.
     case inputOutput = "input_output"
@@ -41,7 +41,7 @@ public enum ErrorCode: String, Sendable, CaseIterable {
     case malformedReply = "malformed_reply"
     /// The operation is one that the provider does not have.
     case unsupported
-    /// `doctor` found something wrong; its result says what.
+    /// `doctor` found a problem; its result names it.
     case problemsFound = "problems_found"
     /// Interrupted by a signal.
     case interrupted

@@ -4,7 +4,7 @@ package import StrictJSON
 extension LocalizedMessage {
     package var json: JSONValue { .array([.string(template)] + values.map(\.json)) }
 
-    /// Reads one; `nil` for what is none.
+    /// Reads one; `nil` for any other value.
     package init?(json: JSONValue) {
         guard let elements = json.array, let template = elements.first?.string else { return nil }
         var values: [Value] = []

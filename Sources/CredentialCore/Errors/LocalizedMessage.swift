@@ -1,9 +1,9 @@
-/// Words for a person: an English template with numbered places (`no account %1$s of the type %2$s`), and what stands
-/// in them.
+/// Words for the user: an English template with numbered places (`no account %1$s of the type %2$s`), and the
+/// values for these places.
 ///
-/// Made by a literal: `CredentialError(.usage, "no account \(name)")`. The template is the key of the translation, so
-/// that sentences are translated as a whole and in an order of their own (`LocalizedMessage/text(in:)`); ``description`` is the
-/// English that JSON, logs and programs are given. `scripts/translations` finds every such literal.
+/// Made by a literal: `CredentialError(.usage, "no account \(name)")`. The template is the key of the translation,
+/// so sentences are translated as a whole and in an order of their own (`LocalizedMessage/text(in:)`). JSON, logs
+/// and programs get the English ``description``. `scripts/translations` finds every such literal.
 public struct LocalizedMessage: Sendable, CustomStringConvertible, ExpressibleByStringInterpolation {
     /// The English, with `%1$s`, `%2$s` … for ``values`` and `%%` for a percent sign.
     package let template: String
@@ -25,10 +25,10 @@ public struct LocalizedMessage: Sendable, CustomStringConvertible, ExpressibleBy
         self.values = values
     }
 
-    /// Text that is shown as it is: what a provider said, or a command.
+    /// Text that is shown as it is: a provider's words, or a command.
     public init(verbatim text: String) { self.init(template: "%1$s", values: [.text(text)]) }
 
-    /// An English sentence that was kept as text: translated where it is one of the templates as it stands.
+    /// An English sentence that was kept as text: translated if it is, unchanged, one of the templates.
     package init(kept text: String) { self.init(stringLiteral: text) }
 
     /// Takes a literal without places.
@@ -55,7 +55,7 @@ public struct LocalizedMessage: Sendable, CustomStringConvertible, ExpressibleBy
         return Self.filled(template, texts)
     }
 
-    /// One message of two, a literal that is broken into lines: the whole of it is what is translated.
+    /// One message of two, a literal that is broken into lines: the whole of it is translated.
     package static func + (left: LocalizedMessage, right: LocalizedMessage) -> LocalizedMessage {
         let moved = Self.filled(
             right.template, right.values.indices.map { "%\($0 + left.values.count + 1)$s" }, percent: "%%")
@@ -67,16 +67,16 @@ public struct LocalizedMessage: Sendable, CustomStringConvertible, ExpressibleBy
 
     /// Messages one after the other.
     ///
-    /// - Parameter separator: what stands between them, the same in each language.
+    /// - Parameter separator: the text between them, the same in each language.
     package static func joined(_ messages: [LocalizedMessage], by separator: String) -> LocalizedMessage {
         LocalizedMessage(
             template: messages.indices.map { "%\($0 + 1)$s" }.joined(separator: separator),
             values: messages.map(Value.message))
     }
 
-    /// A template with its places filled; what is no place stays.
+    /// A template with its places filled; all other text stays.
     ///
-    /// - Parameter percent: what `%%` becomes.
+    /// - Parameter percent: the replacement of `%%`.
     package static func filled(_ template: String, _ texts: [String], percent: String = "%") -> String {
         var bytes: [UInt8] = []
         let source = Array(template.utf8)
@@ -134,7 +134,7 @@ public struct LocalizedMessage: Sendable, CustomStringConvertible, ExpressibleBy
         /// Takes a message, a literal in a place among them: it is translated, too.
         public mutating func appendInterpolation(_ message: LocalizedMessage) { append(.message(message)) }
 
-        /// Takes what an error says.
+        /// Takes the words of an error.
         public mutating func appendInterpolation(_ error: CredentialError) { append(.message(error.text)) }
 
         /// Takes data.

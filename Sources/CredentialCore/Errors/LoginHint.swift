@@ -1,18 +1,18 @@
-/// The `credmgr login` that a hint gives: pasted into a shell, it signs in whom the message is about.
+/// The `credmgr login` that a hint gives: pasted into a shell, it signs in the user that the message is about.
 ///
-/// Every hint to sign in is written here, so that none of them signs the wrong person in or forgets the group.
+/// Every hint to sign in is written here, so that no hint signs in the wrong user or forgets the group.
 package struct LoginHint: Sendable, CustomStringConvertible {
-    /// The account whose person has to sign in again: its id, which means the same whatever else is signed in.
+    /// The account whose user has to sign in again: its ID, which means the same with any other accounts signed in.
     package var account: String?
-    /// The account type, where the account does not say it or another one is asked for.
+    /// The account type, if the account does not name it or another type is asked for.
     package var type: String?
     /// The policy, canonical; empty for the type's own.
     package var policy: String
     /// The scopes to ask for; empty for the type's own.
     package var scope: [String]
-    /// The flow, where it is not the type's own.
+    /// The flow, if it is not the type's own.
     package var flow: SignInFlow?
-    /// The group, where it is not the type's own.
+    /// The group, if it is not the type's own.
     package var group: KeychainGroup?
     /// Further words, as they are: `--prompt login`.
     package var more: String?
@@ -43,15 +43,15 @@ package struct LoginHint: Sendable, CustomStringConvertible {
         if let flow = account.flows[self.policy] { name(flow, of: type) }
     }
 
-    /// Names the flow by which the sign-in was made that has ended: another may not give what that gave.
+    /// Names the flow of the sign-in that has ended: another flow may not give the same tokens.
     ///
-    /// - Parameter type: that of the sign-in; `nil` where it is not known, and the flow is known not to be its own.
+    /// - Parameter type: that of the sign-in; `nil` if it is not known, and the flow is known not to be its own.
     package mutating func name(_ flow: SignInFlow, of type: AccountType?) {
-        // A type that does not say so itself allows no passwords.
+        // Without an explicit setting, a type allows no passwords.
         self.flow = flow == type?.signInFlow || flow == .password ? nil : flow
     }
 
-    /// The command as a hint: nothing of it is translated.
+    /// The command as a hint: its text is never translated.
     package var hint: LocalizedMessage { LocalizedMessage(verbatim: description) }
 
     /// The command.

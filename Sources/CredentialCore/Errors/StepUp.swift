@@ -10,7 +10,7 @@ public struct StepUp: Sendable, Hashable {
     /// `claims`, a JSON object.
     public var claims: String?
 
-    /// Makes a demand; nothing by default.
+    /// Makes a demand; empty by default.
     public init(
         scope: [String] = [], acrValues: String? = nil, maximumAge: Int64? = nil, claims: String? = nil
     ) {
@@ -29,7 +29,7 @@ public struct StepUp: Sendable, Hashable {
         return parameters
     }
 
-    /// The options of `login` for it, but for the scope; `nil` where none is needed.
+    /// The options of `login` for it, without the scope; `nil` if it needs no option.
     package var options: String? {
         let words = [
             ("--acr-values", acrValues), ("--max-age", maximumAge.map { String($0) }), ("--claims", claims),

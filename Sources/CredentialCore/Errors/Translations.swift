@@ -1,6 +1,6 @@
 /// The language of the person at the terminal.
 package protocol Translations: Sendable {
-    /// A template in that language; as it is where nobody has translated it.
+    /// A template in that language; unchanged if there is no translation.
     func translation(of template: String) -> String
 
     /// One of the forms of a template that a number has in that language.
@@ -19,7 +19,7 @@ extension LocalizedMessage {
     /// The code of the catalogue's language for web pages (BCP 47): a translation of "en" as that.
     package static var languageOfPages: LocalizedMessage { "en" }
 
-    /// The text in a person's language; nothing that a program reads is made of it.
+    /// The text in the user's language; no program reads it.
     package func text(in translations: any Translations) -> String {
         Self.filled(hasWords ? translations.translation(of: template) : template, texts(in: translations))
     }

@@ -1,4 +1,4 @@
-/// A server that a token is wanted for: scheme, host and port (RFC 6454 §4), and the path where it is known.
+/// A server that a token is wanted for: scheme, host and port (RFC 6454 §4), and the path if it is known.
 ///
 /// Text that names no valid server, such as `localhost:1/.evil.example` in the place of a host, has no destination,
 /// and so no token goes there.
@@ -7,9 +7,9 @@ package struct Destination: Sendable, Hashable, CustomStringConvertible {
     package let scheme: String
     /// The host in lower case, without brackets.
     package let host: String
-    /// The port, which is the scheme's own where none was written.
+    /// The port; the scheme's own if the text has no port.
     package let port: UInt16
-    /// The path as written, with a slash in front; `/` where there is none.
+    /// The path as written, with a slash in front; `/` if there is no path.
     package let path: String
 
     /// The schemes of servers that take tokens, each with its port. A mail program hands its messages in at the
@@ -36,10 +36,10 @@ package struct Destination: Sendable, Hashable, CustomStringConvertible {
         path = address.path.isEmpty ? "/" : address.path
     }
 
-    /// The destination of what a program says in parts, as git does.
+    /// The destination that a program describes in parts, as git does.
     ///
     /// - Parameters:
-    ///   - authority: the host, perhaps with a port, and nothing else.
+    ///   - authority: only the host, perhaps with a port.
     ///   - path: the path, with or without a slash in front.
     package init?(scheme: String, authority: String, path: String? = nil) {
         guard !authority.contains(where: { "/?#@\\".contains($0) }),
@@ -50,7 +50,7 @@ package struct Destination: Sendable, Hashable, CustomStringConvertible {
         self.init(address.replacing(path: path.hasPrefix("/") ? path : "/" + path))
     }
 
-    /// Whether the scheme is one of mail, where the client turns TLS on.
+    /// Whether the scheme is one of mail, for which the client turns TLS on.
     package static func isMail(_ scheme: String) -> Bool {
         schemes.contains { $0.name == scheme } && !scheme.hasPrefix("http")
     }

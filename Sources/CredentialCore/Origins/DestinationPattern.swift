@@ -9,7 +9,7 @@ public struct DestinationPattern: Sendable, Hashable, CustomStringConvertible {
 
     /// Reads `host` or `host:port`, and a path.
     ///
-    /// - Returns: `nil` for what is neither a host name nor an address, or for a path that is none.
+    /// - Returns: `nil` for text that is neither a host name nor an address, or for an invalid path.
     package init?(_ text: String, path: String? = nil) {
         guard !text.contains(where: { "/?#@\\".contains($0) }), let address = URI("https://\(text)"),
             address.port != 0, Self.isHost(address.host)
@@ -21,8 +21,8 @@ public struct DestinationPattern: Sendable, Hashable, CustomStringConvertible {
         self.path = parts.isEmpty ? nil : parts.joined(separator: "/")
     }
 
-    /// Whether a host is one that a server can have: a rule for `*.example.com` would look like one for many, and be
-    /// one for none.
+    /// Whether a host is one that a server can have: a rule for `*.example.com` would look like one for many hosts
+    /// and match no host.
     private static func isHost(_ host: String) -> Bool {
         if host.contains(":") { return true }
         var labels = host.split(separator: ".", omittingEmptySubsequences: false)
@@ -36,13 +36,13 @@ public struct DestinationPattern: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// How a place and a destination stand to each other.
+    /// How a place and a destination relate.
     package enum Match: Sendable, Equatable {
         /// Another host.
         case no
         /// The host, and another port.
         case otherPort
-        /// The host and the port, and another path, or none is known.
+        /// The host and the port, and another path or an unknown one.
         case otherPath
         /// All that the place names.
         case yes

@@ -1,5 +1,5 @@
-/// A service that a command of this program is for, such as `credmgr aws`: its own servers need no rule. Any other that
-/// is named in their place needs one, the loopback not excepted.
+/// A service that a command of this program is for, such as `credmgr aws`: its own servers need no rule. Any other
+/// that is named in their place needs one, the loopback not excepted.
 package enum KnownService: Sendable {
     /// AWS's token service (STS), in the partitions below `amazonaws.com`.
     case awsTokenService
@@ -12,8 +12,8 @@ package enum KnownService: Sendable {
         }
     }
 
-    /// The address of AWS's token service; `nil` for what is no region, so that no word of another's leads elsewhere
-    /// below `amazonaws.com`, where anybody may have a name.
+    /// The address of AWS's token service; `nil` if `region` is not a region. So no foreign word leads to another
+    /// address below `amazonaws.com`, under which anyone may have a name.
     ///
     /// - Parameter region: `nil` for the service of all regions.
     package static func awsTokenServiceAddress(region: String?) -> String? {

@@ -2,8 +2,8 @@
 package enum RequestURL {
     /// The absolute URL that `text` is; `nil` for a path.
     ///
-    /// - Throws: ``ErrorCode/usage`` for text with a scheme, or with an authority, that is no `https` or `http` URL: it
-    ///   must never be taken for a path, with a body that was meant for somebody else.
+    /// - Throws: ``ErrorCode/usage`` for text with a scheme, or with an authority, that is no `https` or `http`
+    ///   URL: it must never be taken for a path, with a body that was meant for another server.
     package static func absolute(_ text: String) throws(CredentialError) -> URI? {
         guard URI.hasScheme(text) || text.hasPrefix("//") || text.hasPrefix("\\") else { return nil }
         guard let address = URI(text), address.isWeb, Destination(address) != nil else {

@@ -1,4 +1,4 @@
-/// The one authority for where a token goes.
+/// The one authority that decides the destinations of a token.
 ///
 /// A token of an account goes to a server only if its type's `api_base` or `api_origins` name that origin, or a
 /// rule of `config.json` names host and port. Every part that hands a token out asks here: `request`, and the
@@ -7,10 +7,11 @@ package struct TokenDestinationPolicy: Sendable {
     private let rules: [SelectionRule]
     private let directs: Directing
 
-    /// Whether a definition may say where the tokens of an account go (``DefinitionTrust/mayDirect(_:by:)``).
+    /// Whether a definition may name the destinations of an account's tokens
+    /// (``DefinitionTrust/mayDirect(_:by:)``).
     package typealias Directing = @Sendable (Account, AccountType, Destination) -> Bool
 
-    /// User names that stand for nobody: programs put them beside a token because a name has to stand there.
+    /// User names that mean no user: programs put them beside a token because a name is required.
     private static let nobodies: Set<String> = [
         "oauth2", "__token__", "oauth2accesstoken", "x-access-token", "x-token-auth", "git",
     ]
@@ -65,7 +66,7 @@ package struct TokenDestinationPolicy: Sendable {
     ///
     /// - Parameters:
     ///   - type: the type it is asked for under.
-    ///   - service: what it is asked for by name, whose own servers need no rule.
+    ///   - service: the service that is asked for by name; its own servers need no rule.
     package func ruling(
         on destination: Destination, type: AccountType, account: Account, for service: KnownService? = nil
     ) -> Ruling {
@@ -89,8 +90,8 @@ package struct TokenDestinationPolicy: Sendable {
             ? nil : Refusal("a token is not sent over plain http to \(destination.host)")
     }
 
-    /// Whether `destination` is an API of the type: one of `api_base` and `api_origins`, unless it is one that an old
-    /// definition names by mistake.
+    /// Whether `destination` is an API of the type: one of `api_base` and `api_origins`, unless it is one that an
+    /// old definition names by mistake.
     package static func isAPI(of type: AccountType, _ destination: Destination) -> Bool {
         ([type.strayKeys[.apiBase] == nil ? type.apiBase : nil] + type.apiOrigins).contains { text in
             text.flatMap(URI.init).flatMap(Destination.init)?.isSameOrigin(as: destination) == true
@@ -127,7 +128,7 @@ package struct TokenDestinationPolicy: Sendable {
         }
     }
 
-    /// The refusal of a token of type `name`, or of any where no type names the destination.
+    /// The refusal of a token of type `name`, or of any token if no type names the destination.
     package func refusal(of name: String?, _ destination: Destination) -> Refusal {
         let line = #""rules": [{"host": "\#(destination.authority)", "type": "\#(name ?? "TYPE")"}]"#
         return Refusal(
@@ -137,7 +138,7 @@ package struct TokenDestinationPolicy: Sendable {
             hint: "to allow the destination, add to config.json: \(line)")
     }
 
-    /// Whether a user name that a program asks for stands for nobody, so that any account will do.
+    /// Whether the user name that a program asks for means no user, so that any account will do.
     package func isNobody(_ username: String, at destination: Destination) -> Bool {
         Self.nobodies.contains(username) || rules(for: destination).contains { $0.username == username }
     }

@@ -1,20 +1,21 @@
 /// Keeps access tokens for the moment, outside the store: sealed, in memory.
 ///
-/// A cache never fails: what it cannot do it leaves undone.
+/// A cache never fails: it leaves undone any work that it cannot do.
 package protocol AccessTokenCache: Sendable {
     /// The entry called `name`, if it has not ended.
     func read(_ name: CacheKey) -> [UInt8]?
-    /// Keeps `entry` under `name` for `seconds`; for none, or where it cannot be kept, what was there is dropped.
+    /// Keeps `entry` under `name` for `seconds`. If `seconds` is zero or the entry cannot be kept, it drops the
+    /// previous entry.
     func write(_ entry: [UInt8], name: CacheKey, seconds: Int64)
-    /// Drops what is kept under `name`.
+    /// Drops the entry that is kept under `name`.
     func remove(_ name: CacheKey)
     /// Drops everything of the owner that `name` has.
     func removeAll(ofOwner name: CacheKey)
-    /// Drops every token, whoever's it is.
+    /// Drops every token of every account.
     func removeTokens()
     /// Tries it with an entry as large as they usually are.
     ///
-    /// - Throws: ``ErrorCode/unsupported`` with the reason why nothing is kept here.
+    /// - Throws: ``ErrorCode/unsupported`` with the reason why this cache keeps no entries.
     func check() throws(CredentialError)
 }
 
@@ -53,7 +54,7 @@ package enum CacheKey: Sendable, Hashable {
     }
 }
 
-/// A cache that keeps nothing.
+/// A cache that never keeps an entry.
 package struct NoTokenCache: AccessTokenCache {
     /// Makes it.
     package init() {}

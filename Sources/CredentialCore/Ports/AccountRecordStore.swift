@@ -9,12 +9,12 @@ public protocol AccountRecordStore: Sendable {
 
     /// The names of a group's accounts.
     ///
-    /// - Throws: ``ErrorCode/inputOutput``; ``ErrorCode/unsupported`` for a group that a newer version of this program
-    ///   or an older one has kept.
+    /// - Throws: ``ErrorCode/inputOutput``; ``ErrorCode/unsupported`` for a group that a newer version of this
+    ///   program or an older one has kept.
     func index(of group: KeychainGroup, _ check: IndexVerification) throws(CredentialError) -> AccountIndex
 
-    /// The names of a group's accounts as this machine has seen them last, for a look through several groups: of a group
-    /// that hosts share no cluster is asked, and what cannot be read of it has no names.
+    /// The names of a group's accounts as this machine last saw them, for a look through several groups. For a
+    /// group that hosts share, it asks no cluster, and unreadable entries have no names.
     ///
     /// - Parameters:
     ///   - group: the group.
@@ -29,10 +29,11 @@ public protocol AccountRecordStore: Sendable {
         _ index: AccountIndex, of group: KeychainGroup, _ check: IndexVerification
     ) throws(CredentialError) -> AccountIndex
 
-    /// The record of an account; `nil` where there is none.
+    /// The record of an account; `nil` if it has no record.
     ///
-    /// - Throws: as ``index(of:_:)``; ``ErrorCode/storeDamaged`` where it is damaged, naming it;
-    ///   ``ErrorCode/storeUnavailable`` where it is refused or cannot be read, for it is the store of what stands in it.
+    /// - Throws: as ``index(of:_:)``; ``ErrorCode/storeDamaged``, naming the record, if it is damaged;
+    ///   ``ErrorCode/storeUnavailable`` if access is refused or it cannot be read, because the record is the store
+    ///   of its content.
     func read(_ id: String, in group: KeychainGroup) throws(CredentialError) -> AccountRecord?
 
     /// The record of an account as this machine has seen it last: of a group that hosts share no cluster is asked.
@@ -43,9 +44,9 @@ public protocol AccountRecordStore: Sendable {
     /// - Throws: as ``read(_:in:)``.
     func lastSeen(_ id: String, in group: KeychainGroup) throws(CredentialError) -> AccountRecord?
 
-    /// The record of an account of a group that hosts share, if this process has read it a moment ago, or was handed what its
-    /// caller has read, and nothing on this machine has changed it since: to give out what is in it, or to refresh it, which tells
-    /// who is overtaken; never to change it otherwise. It is given once.
+    /// The record of an account of a shared group that this process, or its caller, read a moment ago, if this
+    /// machine has not changed it since. It serves to give out its content, or to refresh it, which reports an
+    /// overtaken reader; never to change it otherwise. It is given once.
     ///
     /// - Parameters:
     ///   - id: the account's id.
@@ -68,7 +69,7 @@ public protocol AccountRecordStore: Sendable {
     /// - Parameters:
     ///   - record: the new one.
     ///   - expected: the generation that it replaces; `nil` for a record that must not be there yet.
-    /// - Throws: as ``read(_:in:)``; then nothing has changed.
+    /// - Throws: as ``read(_:in:)``; then the store is unchanged.
     func write(_ record: AccountRecord, expecting expected: Int64?) throws(CredentialError) -> WriteResult
 
     /// Removes the record of the generation that was read.
@@ -82,13 +83,14 @@ public protocol AccountRecordStore: Sendable {
     /// - Parameters:
     ///   - id: the account.
     ///   - group: the group.
-    ///   - keepsName: whether its name stays in the index, for who puts another record in its place: until then it counts as lost.
-    /// - Returns: where it is now.
+    ///   - keepsName: whether its name stays in the index, for who puts another record in its place: until then it
+    ///     counts as lost.
+    /// - Returns: its present place.
     /// - Throws: ``ErrorCode/inputOutput``.
     func setAside(_ id: String, in group: KeychainGroup, keepsName: Bool) throws(CredentialError) -> String
 
-    /// The generations of an account's record that lie beside its place, newest first: on NFS and FUSE a file that is replaced while
-    /// it is open gets another name for a moment, and a fault then leaves both under names of their own.
+    /// The generations of an account's record that lie beside its place, newest first. On NFS and FUSE a file that
+    /// is replaced while open briefly gets another name, and a fault then leaves both files under their own names.
     ///
     /// - Parameters:
     ///   - id: the account's id.
@@ -97,18 +99,18 @@ public protocol AccountRecordStore: Sendable {
     /// - Throws: ``ErrorCode/inputOutput``.
     func strayRecords(of id: String, in group: KeychainGroup) throws(CredentialError) -> [AccountRecord]
 
-    /// Removes what ``strayRecords(of:in:)`` gives.
+    /// Removes the records that ``strayRecords(of:in:)`` gives.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
     func removeStrayRecords(of id: String, in group: KeychainGroup) throws(CredentialError)
 
-    /// Returns the data that an older version of this program has kept of a group; `nil` if there is none.
+    /// Returns the data that an older version of this program has kept of a group; `nil` if it kept no data.
     ///
     /// - Parameter group: the group.
     /// - Throws: ``ErrorCode/inputOutput``.
     func older(_ group: KeychainGroup) throws(CredentialError) -> [UInt8]?
 
-    /// Moves what an older version of this program has kept of a group out of the way.
+    /// Moves the data that an older version of this program has kept of a group out of the way.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
     func setAsideOlder(_ group: KeychainGroup) throws(CredentialError)
@@ -117,7 +119,7 @@ public protocol AccountRecordStore: Sendable {
 extension AccountRecordStore {
     /// Moves a damaged record out of the way, and its name out of the index.
     ///
-    /// - Returns: where it is now.
+    /// - Returns: its present place.
     /// - Throws: ``ErrorCode/inputOutput``.
     package func setAside(_ id: String, in group: KeychainGroup) throws(CredentialError) -> String {
         try setAside(id, in: group, keepsName: false)
@@ -128,9 +130,9 @@ extension AccountRecordStore {
 public enum IndexVerification: Sendable {
     /// As it stands.
     case none
-    /// Only where it names the accounts that have a record; else it is made again.
+    /// Only if it names the accounts that have a record; else it is made again.
     case ids
-    /// Only where every record says the same; else it is made again.
+    /// Only if every record agrees with it; else it is made again.
     case everything
 }
 
@@ -138,14 +140,14 @@ public enum IndexVerification: Sendable {
 public enum WriteResult: Sendable {
     /// It is in its place, and stays there.
     case done
-    /// Another generation is there than was expected; nothing has changed.
+    /// The store has another generation than was expected and is unchanged.
     case overtaken
     /// It may be in its place, and may not be after a power cut.
     case unknown(CredentialError)
 }
 
 extension AccountRecordStore {
-    /// None: what is kept on this machine is read again.
+    /// Always `nil`: records on this machine are read again.
     ///
     /// - Parameters:
     ///   - id: the account's id.
@@ -177,7 +179,7 @@ extension AccountRecordStore {
     /// - Throws: nothing.
     public func older(_ group: KeychainGroup) throws(CredentialError) -> [UInt8]? { nil }
 
-    /// Reads the record: what is kept on this machine is seen by reading it.
+    /// Reads the record: reading shows the present state of this machine.
     ///
     /// - Parameters:
     ///   - id: the account's id.
@@ -187,7 +189,7 @@ extension AccountRecordStore {
         try read(id, in: group)
     }
 
-    /// Reads the index: what is kept on this machine is seen by reading it.
+    /// Reads the index: reading shows the present state of this machine.
     ///
     /// - Parameters:
     ///   - group: the group.
@@ -199,7 +201,7 @@ extension AccountRecordStore {
         try index(of: group, check)
     }
 
-    /// Reads the index anew.
+    /// Reads the index again.
     ///
     /// - Throws: as ``index(of:_:)``.
     public func confirmed(
@@ -208,7 +210,7 @@ extension AccountRecordStore {
         try self.index(of: group, check)
     }
 
-    /// Every account of a group that can be read; what cannot is passed over.
+    /// Every account of a group that can be read; unreadable ones are passed over.
     ///
     /// - Throws: as ``index(of:_:)``.
     public func registry(of group: KeychainGroup) throws(CredentialError) -> AccountList {
@@ -222,15 +224,15 @@ extension AccountRecordStore {
         try read(id, in: group)?.account
     }
 
-    /// Changes the facts of an account: reads, changes, writes, again where it was overtaken.
+    /// Changes the facts of an account: reads, changes, writes, and repeats that if it was overtaken.
     ///
     /// - Parameters:
     ///   - id: the account.
     ///   - group: its group.
-    ///   - isWrittenAnyway: whether the record is written even if nothing changed, as to give it its present form.
+    ///   - isWrittenAnyway: whether the record is written even without a change, as to give it its present form.
     ///   - change: changes the facts.
     /// - Returns: whether there is such an account.
-    /// - Throws: as ``write(_:expecting:)``; what `change` throws.
+    /// - Throws: as ``write(_:expecting:)``; the errors of `change`.
     @discardableResult
     public func update(
         _ id: String, in group: KeychainGroup, isWrittenAnyway: Bool = false,
@@ -255,7 +257,7 @@ extension AccountRecordStore {
 }
 
 extension CredentialError {
-    /// A record that the index names and that is not there, though nobody has signed the account out.
+    /// A record that the index names and that is missing, though the account was not signed out.
     package static func recordIsMissing(_ id: String) -> CredentialError {
         CredentialError(
             .storeDamaged, "the record of account \(id) is missing, although the account was not signed out",

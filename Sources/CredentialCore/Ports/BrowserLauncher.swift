@@ -5,7 +5,7 @@ package protocol BrowserLauncher: Sendable {
     /// - Throws: ``ErrorCode/inputOutput`` when it cannot be started.
     func launch(_ words: [String]) throws(CredentialError)
 
-    /// A private file that lives as long as this process, in memory where that can be had.
+    /// A private file that lives as long as this process, in memory if the system allows that.
     ///
     /// - Parameters:
     ///   - prefix: how its name begins.
@@ -36,6 +36,6 @@ package protocol PrivateFile: Sendable {
 }
 
 extension PrivateFile {
-    /// Leaves it: nobody else reads the file.
+    /// Leaves it: no other process reads the file.
     package func withdraw() throws(CredentialError) {}
 }

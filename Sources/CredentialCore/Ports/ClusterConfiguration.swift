@@ -12,7 +12,7 @@ package struct ClusterConfiguration: Sendable, Hashable {
     package var host: String
     /// How long an access token is kept before the cluster is asked again, in seconds.
     package var cacheSeconds: Int64
-    /// After how many seconds a refresh is repeated that nobody knows the end of; `nil` for never.
+    /// After how many seconds a refresh with an unknown end is repeated; `nil` for never.
     package var takeOverSeconds: Int64?
     /// The store of this machine that has this host's own key.
     package var keyStore: StoreKind
@@ -20,25 +20,25 @@ package struct ClusterConfiguration: Sendable, Hashable {
     package var publicKey: [UInt8]
     /// The group's random id; empty until the cluster has told it.
     package var groupID: [UInt8]
-    /// The fingerprint that the first key of the group must have that this host is given, as a person said it; `nil` where
-    /// nobody did.
+    /// The fingerprint that the first group key of this host must have, as the user gave it; `nil` if the user gave
+    /// no fingerprint.
     package var groupFingerprint: String?
 
-    /// How long access tokens are kept where nobody says.
+    /// How long access tokens are kept without a setting.
     package static let standardCacheSeconds: Int64 = 60
-    /// The prefix of keys if none is given.
+    /// The default prefix of keys.
     package static let standardPrefix = "/credmgr"
 
-    /// Below which keys a group stands.
+    /// The path below which the keys of a group are stored.
     package func path(of group: KeychainGroup) -> String { Self.path(of: group, below: prefix) }
 
-    /// The same where nothing but the prefix is known.
+    /// The same if only the prefix is known.
     package static func path(of group: KeychainGroup, below prefix: String) -> String {
         (prefix.hasSuffix("/") ? prefix : prefix + "/") + group.name + "/"
     }
 
-    /// The role of a group in its cluster. It gives all that is below the group's keys, so each prefix has its own; and it stands
-    /// in commands, so what a shell would read otherwise is written as in an address.
+    /// The role of a group in its cluster. It gives access to all of the group's keys, so each prefix has its own
+    /// role. The role appears in commands, so characters that a shell would interpret are written as in an address.
     package static func role(of group: KeychainGroup, below prefix: String) -> String {
         let path = path(of: group, below: prefix)
         if path == self.path(of: group, below: standardPrefix) { return "credmgr-\(group)" }

@@ -1,4 +1,5 @@
-/// How requests reach their servers: whose certificates are trusted besides those of the system's authorities, and the proxy.
+/// How requests reach their servers: the certificates trusted in addition to those of the system's authorities, and
+/// the proxy.
 package struct ConnectionSettings: Sendable, Hashable {
     /// The source of the settings.
     package enum Source: Sendable, Hashable {
@@ -23,7 +24,7 @@ package struct ConnectionSettings: Sendable, Hashable {
     /// Makes settings.
     ///
     /// - Parameters:
-    ///   - source: what they stand in.
+    ///   - source: the source of these settings.
     ///   - certificateFile: the PEM file of certificate authorities.
     ///   - proxy: the URL of the proxy.
     package init(_ source: Source, certificateFile: String? = nil, proxy: String? = nil) {
@@ -40,7 +41,7 @@ package struct ConnectionSettings: Sendable, Hashable {
     /// The settings of `config.json`.
     ///
     /// - Parameters:
-    ///   - configuration: what the file says.
+    ///   - configuration: the content of the file.
     ///   - path: the file.
     package init(of configuration: Configuration, at path: String) {
         self.init(.configuration(path), certificateFile: configuration.caCertificate, proxy: configuration.proxy)
@@ -51,7 +52,7 @@ package struct ConnectionSettings: Sendable, Hashable {
         [certificateFile.map { _ in Self.certificateKey }, proxy.map { _ in Self.proxyKey }].compactMap(\.self)
     }
 
-    /// The settings for a person, as `doctor` shows them; `nil` if nothing is set.
+    /// The settings for the user, as `doctor` shows them; `nil` without a setting.
     package var summary: LocalizedMessage? {
         let parts: [LocalizedMessage] = [
             certificateFile.map {
@@ -62,7 +63,7 @@ package struct ConnectionSettings: Sendable, Hashable {
         return parts.isEmpty ? nil : .joined(parts, by: "; ")
     }
 
-    /// A key with the place where it stands, for messages.
+    /// A key with its place in the file, for messages.
     package func place(of key: String) -> LocalizedMessage {
         switch source {
         case .type(let name): "\(key) of account type \(name)"
@@ -76,7 +77,8 @@ package struct ConnectionSettings: Sendable, Hashable {
     ///
     /// - Parameter content: the content; `nil` if there is no such file.
     /// - Returns: the content.
-    /// - Throws: ``ErrorCode/configuration``, naming key and file, unless there is a certificate in PEM form and each one is sound.
+    /// - Throws: ``ErrorCode/configuration``, naming key and file, unless there is a certificate in PEM form and
+    ///   each one is sound.
     package func certificates(in content: [UInt8]?) throws(CredentialError) -> [UInt8] {
         guard let content else { throw unreadable("file not found") }
         guard Self.holdsCertificates(content) else {
@@ -100,8 +102,8 @@ package struct ConnectionSettings: Sendable, Hashable {
 
     private var shownFile: String { UntrustedText.shown(certificateFile ?? "") }
 
-    /// Whether there is at least one certificate, and each begins and ends as one does (RFC 7468 §5): libcurl passes over
-    /// what it cannot read, and the server would only seem untrusted.
+    /// Whether there is at least one certificate, and each begins and ends as one does (RFC 7468 §5). libcurl
+    /// passes over text that it cannot read, and the server would only seem untrusted.
     private static func holdsCertificates(_ content: [UInt8]) -> Bool {
         var lines: [Substring]?, count = 0
         for line in String(decoding: content, as: UTF8.self).split(whereSeparator: \.isNewline) {
@@ -144,7 +146,8 @@ extension Substring {
 /// Sends requests of an account type the way that its definition says.
 struct ConnectedTransport: HTTPTransport {
     let transport: any HTTPTransport
-    /// Gives the settings, asked for with each request: a definition that is not confirmed is refused only if it is used.
+    /// Gives the settings, asked for with each request: a definition that is not confirmed is refused only if it is
+    /// used.
     let settings: @Sendable () throws(CredentialError) -> ConnectionSettings
 
     func send(_ request: HTTPRequest, observer: TransferObserver) throws(CredentialError) -> HTTPResponse {
@@ -175,8 +178,8 @@ extension AdapterContext {
 extension DefinitionTrust {
     /// The settings of a type.
     ///
-    /// - Throws: ``ErrorCode/denied`` for those of a definition that is not confirmed: with a certificate authority and a proxy its
-    ///   author could read what is sent.
+    /// - Throws: ``ErrorCode/denied`` for those of a definition that is not confirmed: with a certificate authority
+    ///   and a proxy its author could read the traffic.
     package func connection(of type: AccountType) throws(CredentialError) -> ConnectionSettings {
         let settings = ConnectionSettings(of: type)
         guard let key = settings.keys.first, !isConfirmed(type.name) else { return settings }

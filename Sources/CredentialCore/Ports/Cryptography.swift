@@ -13,7 +13,7 @@ public protocol Cryptography: Sendable {
     ///
     /// - Parameters:
     ///   - signature: the signature, as JWS has it.
-    ///   - message: what was signed.
+    ///   - message: the signed message.
     ///   - algorithm: the JWS algorithm (RFC 7518 §3.1, RFC 8037); its key type must be that of `key`.
     ///   - key: a JSON Web Key (RFC 7517).
     /// - Throws: ``ErrorCode/validationFailed`` when the key cannot serve for the algorithm;
@@ -37,12 +37,14 @@ public protocol Cryptography: Sendable {
         _ algorithm: SignatureAlgorithm
     ) throws(CredentialError) -> (privateKey: Secret, publicJWK: JSONObject)
 
-    /// Seals with ChaCha20-Poly1305 (RFC 8439) under a 32-byte key and a 12-byte nonce; the tag is the last 16 bytes.
+    /// Seals with ChaCha20-Poly1305 (RFC 8439) under a 32-byte key and a 12-byte nonce; the tag is the last 16
+    /// bytes.
     func seal(
         _ plaintext: [UInt8], key: [UInt8], nonce: [UInt8], authenticating header: [UInt8]
     ) throws(CredentialError) -> [UInt8]
 
-    /// Opens what ``seal(_:key:nonce:authenticating:)`` made; `nil` when it was changed or the key is another.
+    /// Opens a message that ``seal(_:key:nonce:authenticating:)`` made; `nil` when it was changed or the key is
+    /// another.
     func open(
         _ sealed: [UInt8], key: [UInt8], nonce: [UInt8], authenticating header: [UInt8]
     ) throws(CredentialError) -> [UInt8]?

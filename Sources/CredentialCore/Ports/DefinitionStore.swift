@@ -1,16 +1,16 @@
 /// Reads and writes the files that define account types.
 public protocol DefinitionStore: Sendable {
-    /// The file at `path`; `nil` when there is none.
+    /// The file at `path`; `nil` when there is no file.
     ///
     /// - Throws: ``ErrorCode/inputOutput`` when it is there but cannot be read, or is larger than 1 MiB.
     func read(_ path: String) throws(CredentialError) -> DefinitionFile?
 
-    /// The names of the files in `folder`, in any order; none for a folder that is not there.
+    /// The names of the files in `folder`, in any order; empty if the directory is missing.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
     func names(in folder: String) throws(CredentialError) -> [String]
 
-    /// Puts a file of mode 0600 in place atomically, making its folders (mode 0700) where they are missing.
+    /// Puts a file of mode 0600 in place atomically, making missing directories (mode 0700).
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
     func write(_ bytes: [UInt8], to path: String) throws(CredentialError)
@@ -20,7 +20,7 @@ public protocol DefinitionStore: Sendable {
     /// - Throws: ``ErrorCode/inputOutput``.
     func remove(_ path: String) throws(CredentialError)
 
-    /// Whether root owns a file and its folder, and nobody else can write there; not, if that cannot be known.
+    /// Whether root owns a file and its directory, and only root can write there; false, if that cannot be known.
     func isOfRoot(_ path: String) -> Bool
 }
 

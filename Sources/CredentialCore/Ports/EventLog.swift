@@ -8,13 +8,13 @@ public struct AccountEvent: Sendable, Hashable {
     public let time: Timestamp
     /// The keychain group.
     public let group: KeychainGroup
-    /// The account type, where it is known.
+    /// The account type, if it is known.
     public let type: String?
-    /// The account's id, where there is one.
+    /// The account's ID, if there is one.
     public let account: String?
-    /// The policy, where the provider has policies.
+    /// The policy, if the provider has policies.
     public let policy: String?
-    /// Why, for what failed or was lost.
+    /// The reason of a failure or loss.
     public let reason: String?
 
     /// Makes an event.
@@ -52,10 +52,10 @@ public struct AccountEvent: Sendable, Hashable {
 
 /// The destination of events, so that every process of the group can see them.
 public protocol EventLog: Sendable {
-    /// Adds an event. A log that cannot be written never fails the operation that it tells of.
+    /// Adds an event. A log that cannot be written never fails the operation that it records.
     func append(_ event: AccountEvent)
 
-    /// Follows what is added from now on, by any process.
+    /// Follows the events that any process adds from now on.
     ///
     /// - Parameter group: the one to follow; all, also those that appear later, for `nil`.
     /// - Throws: ``ErrorCode/inputOutput``.
@@ -66,7 +66,7 @@ public protocol EventLog: Sendable {
 public protocol EventFeed {
     /// The next event, waiting for it at most `timeout` milliseconds; for ever for `nil`.
     ///
-    /// - Returns: `nil` when none came in time.
+    /// - Returns: `nil` when no event came in time.
     /// - Throws: ``ErrorCode/inputOutput``.
     func next(timeout: Int64?) throws(CredentialError) -> AccountEvent?
 }
@@ -85,7 +85,7 @@ extension AccountEvent {
         return json
     }
 
-    /// Reads what ``json`` wrote.
+    /// Reads the output of ``json``.
     ///
     /// - Returns: `nil` for anything else, such as an event that only a newer version knows.
     public init?(json: JSONObject) {

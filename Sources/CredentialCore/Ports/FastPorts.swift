@@ -1,5 +1,5 @@
-// The ports that a cached answer goes through. Embedded Swift, as which the small program is compiled, has no values of
-// protocol types; it has one implementation of each (docs/decisions/0013-the-small-program.md).
+// The ports that a cached answer goes through. Embedded Swift, as which the small program is compiled, has no
+// values of protocol types; it has one implementation of each (docs/decisions/0013-the-small-program.md).
 #if hasFeature(Embedded)
 package typealias AnyAccessTokenCache = UnlockedCache
 package typealias AnyFileStates = SystemFileStates

@@ -23,7 +23,7 @@ package struct FileStamp: Sendable, Hashable {
 
 /// Looks at files without reading them.
 package protocol FileStamps: Sendable {
-    /// The state of a file, or of where a link leads; `nil` where there is none.
+    /// The state of a file, or of the target of a link; `nil` if there is no file.
     func state(of path: String) -> FileStamp?
     /// The time that a file changed now would show, in nanoseconds since the epoch.
     var time: Int64 { get }

@@ -1,4 +1,5 @@
-/// Calls procedures of a server by gRPC (HTTP/2, `application/grpc`), one message each way, or a stream of messages back.
+/// Calls procedures of a server by gRPC (HTTP/2, `application/grpc`), one message each way, or a stream of messages
+/// back.
 package protocol GRPCClient: Sendable {
     /// Calls `method`, `/package.Service/Identifier`, and gives the message of the answer.
     ///
@@ -9,7 +10,8 @@ package protocol GRPCClient: Sendable {
         _ method: String, _ message: [UInt8], milliseconds: Int
     ) throws(GRPCError) -> [UInt8]
 
-    /// Calls `method` and hands each message of the answer to `take`, until that gives `false` or the server ends it.
+    /// Calls `method` and hands each message of the answer to `take`, until that gives `false` or the server ends
+    /// it.
     ///
     /// - Parameters:
     ///   - metadata: lines that go with the call, as `hasleader: true`.
@@ -22,9 +24,9 @@ package protocol GRPCClient: Sendable {
 
 /// Why a remote procedure gave no answer.
 package enum GRPCError: Error {
-    /// Nothing has reached the server.
+    /// The request has not reached the server.
     case unreached(CredentialError)
-    /// The connection broke or took too long: nobody knows whether the server did it.
+    /// The connection broke or took too long: the client does not know whether the server did it.
     case broken(CredentialError)
     /// The server's own answer: gRPC's status code and the server's words.
     case status(Int, String)

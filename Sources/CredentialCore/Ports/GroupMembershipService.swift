@@ -14,15 +14,17 @@ package protocol GroupMembershipService: Sendable {
         _ group: KeychainGroup, _ backend: ClusterConfiguration, passphrase: Secret?
     ) throws(CredentialError) -> GroupMember
 
-    /// Whether this host has asked to be let in under the name that `backend` has, and has not taken a key of the group yet.
+    /// Whether this host has asked to be let in under the name that `backend` has, and has not taken a key of the
+    /// group yet.
     func waits(_ group: KeychainGroup, as backend: ClusterConfiguration) throws(CredentialError) -> Bool
 
-    /// The fingerprint that people compare of the group itself; it changes when somebody is expelled.
+    /// The fingerprint that users compare of the group itself; it changes when a host is removed.
     ///
     /// - Throws: as ``hosts(of:)``.
     func fingerprint(of group: KeychainGroup) throws(CredentialError) -> String
 
-    /// Changes what the hosts agree on; `nil` leaves it as it is. The other hosts follow when they next ask the cluster.
+    /// Changes the settings that the hosts agree on; `nil` keeps a setting. The other hosts follow when they next
+    /// ask the cluster.
     func change(
         _ group: KeychainGroup, cacheSeconds: Int64?, takeOverSeconds: Int64??
     ) throws(CredentialError)
@@ -33,16 +35,17 @@ package protocol GroupMembershipService: Sendable {
     /// Gives a host that has asked the group's key.
     func admit(_ host: String, fingerprint: String, to group: KeychainGroup) throws(CredentialError)
 
-    /// Takes a host out: a new key, and every account sealed anew under it. A host that was expelled before and is
-    /// in a cluster that was restored is taken out with it.
+    /// Removes a host: makes a new key, and seals every account again under it. A host that was expelled before and
+    /// is in a cluster that was restored is taken out with it.
     ///
-    /// - Parameter fingerprint: that of its key, where another machine may have come under its name since.
-    /// - Throws: ``ErrorCode/denied`` where the host of that name has another; ``ErrorCode/noSuchAccount`` where there is none.
+    /// - Parameter fingerprint: that of its key, if another machine may have come under its name since.
+    /// - Throws: ``ErrorCode/denied`` if the host of that name has another fingerprint; ``ErrorCode/noSuchAccount``
+    ///   if there is no such host.
     func expel(
         _ host: String, fingerprint: String?, from group: KeychainGroup
     ) throws(CredentialError) -> RemovalResult
 
-    /// Seals what stands in the cluster and is not under the newest key, or in an earlier form, once more.
+    /// Seals again all data in the cluster that is not under the newest key, or is in an earlier form.
     ///
     /// - Returns: the accounts that could not be sealed, with the reasons.
     func sealAnew(_ group: KeychainGroup) throws(CredentialError) -> [(id: String, error: CredentialError)]
@@ -51,29 +54,30 @@ package protocol GroupMembershipService: Sendable {
     ///
     /// - Parameters:
     ///   - agree: is given the token sets, and whether this is the last host, before anything is changed.
-    ///   - take: is given the same once the group is one of this machine alone, and before the cluster forgets anything; without
-    ///     what an earlier run has noted as taken.
-    /// - Returns: what is to be told of it.
+    ///   - take: is given the same once the group is one of this machine alone, and before the cluster forgets any
+    ///     of it; without the accounts that an earlier run has noted as taken.
+    /// - Returns: the messages to report.
     @discardableResult
     func leave(
         _ group: KeychainGroup, _ agree: ([TokenSet], Bool) throws(CredentialError) -> Void,
         take: ([TokenSet], Bool) throws(CredentialError) -> Void
     ) throws(CredentialError) -> LeaveResult
 
-    /// Forgets the group on this host and asks no cluster: for a host that its cluster lets in no more. The others have it as one of
-    /// theirs until one of them expels it.
+    /// Forgets the group on this host and asks no cluster: for a host that its cluster lets in no more. The others
+    /// have it as one of theirs until one of them expels it.
     ///
     /// - Parameters:
     ///   - group: the group.
     ///   - drop: called once the group is one of this machine alone.
-    /// - Returns: what the others call this host.
-    /// - Throws: ``ErrorCode/usage`` for a group that is not shared; what `drop` throws; ``ErrorCode/inputOutput``; the errors of the
-    ///   store that has this host's key. Said again, it goes on.
+    /// - Returns: the name by which the others know this host.
+    /// - Throws: ``ErrorCode/usage`` for a group that is not shared; the errors of `drop`;
+    ///   ``ErrorCode/inputOutput``; the errors of the store that has this host's key. Said again, it goes on.
     func forget(
         _ group: KeychainGroup, _ drop: () throws(CredentialError) -> Void
     ) throws(CredentialError) -> String
 
-    /// Notes that a host that leaves has taken an account along: whatever becomes of it here from then on, it is not taken again.
+    /// Notes that a host that leaves has taken an account along: it is not taken again, even if it changes here
+    /// from then on.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
     func noteTaken(_ account: String, of group: KeychainGroup) throws(CredentialError)
@@ -100,7 +104,7 @@ package struct LeaveResult: Sendable, Hashable {
 package struct OrphanedGroup: Sendable, Hashable {
     /// How many accounts.
     package var accounts: Int
-    /// Below which key they stand.
+    /// The path below which their keys are stored.
     package var path: String
 
     package init(accounts: Int, path: String) {
@@ -115,7 +119,7 @@ package struct RemovalResult: Sendable {
     package struct Host: Sendable, Hashable {
         /// The name that it had.
         package var name: String
-        /// As whom the cluster knew it; `nil` where nothing tells that can be believed.
+        /// The user as which the cluster knew it; `nil` if no trusted source names the user.
         package var user: String?
         /// Another host that the cluster knows as the same, and that belongs to the group.
         package var sharesUserWith: String?
@@ -130,9 +134,9 @@ package struct RemovalResult: Sendable {
     /// The hosts that were taken out: the named host first, then those that had been expelled before, and were in
     /// the cluster again.
     package var hosts: [Host]
-    /// Why something that was encrypted for them stays in the cluster; it opens nothing new.
+    /// Why some data that was encrypted for them stays in the cluster; it opens no new data.
     package var staleKeyringCopy: CredentialError?
-    /// The accounts that could not be sealed anew, and why.
+    /// The accounts that could not be sealed again, and why.
     package var unsealed: [(id: String, error: CredentialError)] = []
     /// Why it is not known which are not: the cluster could not be asked any more.
     package var interruption: CredentialError?
@@ -153,14 +157,14 @@ package struct GroupMember: Sendable, Hashable {
     package var isAdmitted: Bool
     /// When it asked.
     package var joinedAt: Timestamp
-    /// Whether nothing but its name can be read: it is given no key, and can only be expelled.
+    /// Whether only its name can be read: it is given no key, and can only be removed.
     package var isDamaged = false
-    /// As whom the cluster knows it.
+    /// The name under which the cluster knows it.
     package var user: String
-    /// The fingerprint of the group, where this is this host, and it has just been let in.
+    /// The fingerprint of the group, if this is this host, and it has just been let in.
     package var groupFingerprint: String?
 
-    /// One of which nothing but its name can be read.
+    /// A host of which only the name can be read.
     package init(damaged name: String) {
         self.init(name: name, fingerprint: "", isAdmitted: false, joinedAt: Timestamp(epochSeconds: 0))
         isDamaged = true

@@ -5,7 +5,7 @@ package enum HTTPField {
 
     /// Checks a field.
     ///
-    /// - Throws: ``ErrorCode/usage`` for what is no field, and for one that is the transport's.
+    /// - Throws: ``ErrorCode/usage`` for text that is not a field, and for a field that is the transport's.
     package static func check(_ name: String, _ value: String) throws(CredentialError) {
         let shown = UntrustedText.shown(name, limit: 40)
         guard isToken(name) else { throw CredentialError(.usage, "\(shown) is not a valid name of a header field") }

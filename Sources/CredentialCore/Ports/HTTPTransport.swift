@@ -8,16 +8,18 @@ public struct HTTPRequest: Sendable {
     public var headers: [(name: String, value: String)]
     /// The body.
     public var body: HTTPBody
-    /// The certificate that the client shows in the TLS handshake; `nil` for none.
+    /// The certificate that the client shows in the TLS handshake; `nil` to show no certificate.
     public var clientCertificate: ClientCertificate?
-    /// How the server is reached, beneath the machine's own settings; `nil` for a request that is of no account type.
+    /// How the server is reached, beneath the machine's own settings; `nil` for a request that is of no account
+    /// type.
     package var connection: ConnectionSettings?
     /// How large a reply may be in bytes; `nil` for no limit, for downloads only.
     public var maximumReplySize: Int?
     /// The time for all of it in seconds; `nil` for no limit, for transfers only.
     public var timeout: Int?
-    /// Whether a successful reply that is cut off, or larger than ``maximumReplySize``, is given as far as it came, with
-    /// the reason in ``HTTPResponse/fault``. A body that is compressed with gzip is given as it was before that.
+    /// Whether a successful reply that is cut off, or larger than ``maximumReplySize``, is given as far as it came,
+    /// with the reason in ``HTTPResponse/fault``. A body that is compressed with gzip is given as it was before
+    /// that.
     package var takesFaultyReply = false
 
     /// Makes a request with the limits of the protocol's own calls: a reply of 1 MiB, 30 seconds.
@@ -123,13 +125,13 @@ public struct TransferProgress: Sendable {
     }
 }
 
-/// Receives what arrives of a long transfer.
+/// Receives the parts of a long transfer as they arrive.
 public struct TransferObserver {
     /// Takes the status and the header fields once they are complete, then each piece of the body.
     public var head: ((HTTPResponse) -> Void)?
     /// Takes a piece of the body; the body of the response then stays empty. Throwing ends the transfer.
     public var sink: (([UInt8]) throws(CredentialError) -> Void)?
-    /// Is told of progress, a few times a second.
+    /// Receives the progress, a few times a second.
     public var progress: ((TransferProgress) -> Void)?
     /// Asked about once a second; `true` ends the transfer as its time limit does.
     package var isGivenUp: (() -> Bool)?
@@ -145,16 +147,16 @@ public struct TransferObserver {
     }
 }
 
-/// Sends requests. It never follows a redirect and speaks to nothing but `https` and loopback `http`.
+/// Sends requests. It never follows a redirect and speaks only to `https` and localhost `http`.
 public protocol HTTPTransport: Sendable {
-    /// Sends a request and gives the reply, whatever its status.
+    /// Sends a request and returns the response with any status.
     ///
-    /// - Throws: ``ErrorCode/temporary`` when no reply came (name, connection, TLS, time), naming the host;
-    ///   ``ErrorCode/malformedReply`` when the reply is too large or no HTTP; ``ErrorCode/denied`` for an insecure
-    ///   address or a certificate that does not hold.
+    /// - Throws: ``ErrorCode/temporary``, naming the host, when no response came (name, connection, TLS, time);
+    ///   ``ErrorCode/malformedReply`` when the response is too large or no HTTP; ``ErrorCode/denied`` for an
+    ///   insecure address or an invalid certificate.
     func send(_ request: HTTPRequest, observer: TransferObserver) throws(CredentialError) -> HTTPResponse
 
-    /// Says that a request will soon be sent, so that what it needs can be got ready meanwhile. Nothing depends on it.
+    /// Announces a request, so that the transport can get ready meanwhile. The call is optional.
     func prepare()
 }
 

@@ -7,7 +7,7 @@ package protocol KeyAgreement: Sendable {
 
     /// The secret of one's own private key and another's public key, 32 bytes; to be put through a key derivation.
     ///
-    /// - Throws: ``ErrorCode/validationFailed`` when the public key is none, or gives the secret that is all zeros
-    ///   (RFC 7748 §6.1).
+    /// - Throws: ``ErrorCode/validationFailed`` when the public key is invalid, or gives the secret that is all
+    ///   zeros (RFC 7748 §6.1).
     func agree(privateKey: [UInt8], publicKey: [UInt8]) throws(CredentialError) -> [UInt8]
 }

@@ -4,8 +4,8 @@ public protocol WallClock: Sendable {
     var now: Timestamp { get }
 }
 
-/// A clock that goes on while the machine sleeps, and never back, whoever sets the one on the wall: what waiting and leases are
-/// measured by.
+/// A clock that goes on while the machine sleeps, and never goes back if the system time is set: it measures waits
+/// and leases.
 package protocol BootClock: Sendable {
     /// Milliseconds since the machine was started.
     var milliseconds: Int64 { get }

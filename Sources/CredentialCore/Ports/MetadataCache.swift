@@ -36,9 +36,9 @@ public struct ProviderDocument: Sendable, Hashable {
     }
 }
 
-/// Keeps what providers publish from one process to the next. It holds no secrets.
+/// Keeps the documents that providers publish from one process to the next. It holds no secrets.
 ///
-/// A cache never fails: what it cannot do it leaves undone, and what it cannot read is not there.
+/// A cache never fails: it leaves undone any work that it cannot do, and treats an unreadable entry as missing.
 public protocol MetadataCache: Sendable {
     /// The document kept for an address.
     func read(_ address: String) -> ProviderDocument?
@@ -46,7 +46,7 @@ public protocol MetadataCache: Sendable {
     func write(_ document: ProviderDocument, for address: String)
 }
 
-/// A cache that keeps nothing.
+/// A cache that never keeps an entry.
 public struct NoMetadataCache: MetadataCache {
     /// Makes it.
     public init() {}

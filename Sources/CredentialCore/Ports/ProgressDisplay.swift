@@ -1,20 +1,20 @@
-/// Tells the person at the terminal what a call waits for, once that has taken a second.
+/// Shows the user at the terminal the reason for a wait, once it has taken a second.
 public protocol ProgressDisplay: Sendable {
     /// Something is waited for from now on, until the notice is ended.
     ///
-    /// Only one thing is told at a time: the notice of a second one shows nothing.
+    /// It shows one wait at a time: the notice of a second one is not shown.
     ///
-    /// - Parameter what: what is waited for, as the end of "waiting for"; no secret. It is asked for whenever it
-    ///   is shown, on another thread.
+    /// - Parameter what: the object of the wait, as the end of "waiting for"; no secret. It is asked for whenever
+    ///   it is shown, on another thread.
     func begin(_ what: @escaping @Sendable () -> LocalizedMessage) -> any ProgressItem
 
-    /// Tells nothing from now on: the terminal belongs to another program.
+    /// Stays silent from now on: the terminal belongs to another program.
     func retire()
 }
 
 /// Something that is waited for.
 public protocol ProgressItem: AnyObject, Sendable {
-    /// It has come, or is waited for no more; a second call does nothing.
+    /// Ends the wait; a second call has no effect.
     func end()
 }
 
@@ -39,13 +39,13 @@ public struct NoWaitingDisplay: ProgressDisplay {
         NoWaitingNotice.standard
     }
 
-    /// Has nothing to retire from.
+    /// Has no display to retire from.
     public func retire() {}
 }
 
 /// Shows nothing.
 public final class NoWaitingNotice: ProgressItem {
-    /// The only one: there is nothing to it.
+    /// The only instance: it has no state.
     public static let standard = NoWaitingNotice()
 
     private init() {}

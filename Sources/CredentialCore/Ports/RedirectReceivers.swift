@@ -6,14 +6,14 @@ package protocol RedirectReceiver: Sendable {
     /// Waits for the redirect; requests that `isExpected` refuses are answered and do not end the wait. The browser
     /// that brought it waits for ``show(title:text:)``.
     ///
-    /// - Throws: ``ErrorCode/temporary`` when none came within `seconds`.
+    /// - Throws: ``ErrorCode/temporary`` when no redirect came within `seconds`.
     /// - Parameter formOrigin: the origin of the pages that may post the answer (`response_mode=form_post`); `nil`
     ///   for the other response modes.
     func wait(
         seconds: Int, formOrigin: String?, isExpected: @escaping @Sendable (String) -> Bool
     ) throws(CredentialError) -> String
 
-    /// Tells the browser what became of the redirect that it brought: the outcome in one line, and a paragraph.
+    /// Shows the browser the outcome of the redirect that it brought: one line, and a paragraph.
     func show(title: LocalizedMessage, text: LocalizedMessage)
 
     /// Stops listening, and ends a wait.
@@ -22,7 +22,7 @@ package protocol RedirectReceiver: Sendable {
 
 /// Opens listeners for redirects.
 package protocol RedirectReceivers: Sendable {
-    /// Listens at a loopback redirect URI: at its port, or at a free one when it names none.
+    /// Listens at a localhost redirect URI: at its port, or at a free one when it names no port.
     ///
     /// - Parameters:
     ///   - peers: whose programs may bring the redirect.

@@ -44,7 +44,8 @@ public protocol SecretStore: Sendable {
     /// - Throws: as ``read(_:)``.
     func protection(of group: KeychainGroup) throws(CredentialError) -> ProtectionSummary?
 
-    /// Begins, in the background, what a first use of the store takes long for: it is soon to be read. Nothing is told.
+    /// Begins, in the background, the slow part of a store's first use: the store is soon to be read. Nothing is
+    /// told.
     func begin()
 
     /// Whether the store can be used now.
@@ -62,17 +63,18 @@ public protocol SecretStore: Sendable {
     ///
     /// - Parameters:
     ///   - secret: the bytes.
-    ///   - item: what they belong to.
-    ///   - label: what people see in their keyring's own program; no `/`.
+    ///   - item: the owner and kind of the bytes.
+    ///   - label: the name that users see in their keyring's own program; no `/`.
     /// - Throws: as ``read(_:)``.
     func write(_ secret: [UInt8], for item: SecretItem, label: String) throws(CredentialError)
 
-    /// Removes the secret, and what the store keeps of its past; removing what is not there is no error.
+    /// Removes the secret, and the store's earlier versions of it; removing a missing secret is no error.
     ///
     /// - Throws: as ``read(_:)``.
     func remove(_ item: SecretItem) throws(CredentialError)
 
-    /// Drops what the store keeps of a group's past, so that what was replaced cannot be read from it any more.
+    /// Drops the store's earlier versions of a group's secrets, so that replaced secrets cannot be read from it any
+    /// more.
     ///
     /// - Throws: as ``read(_:)``.
     func forgetPast(of group: KeychainGroup) throws(CredentialError)
@@ -82,28 +84,30 @@ public protocol SecretStore: Sendable {
     /// - Throws: as ``read(_:)``.
     func items(of group: KeychainGroup, kind: SecretItem.Kind) throws(CredentialError) -> [SecretItem]
 
-    /// Gives all secrets of `group` of one kind, in the order of their owners, with as few questions as the store has.
+    /// Gives all secrets of `group` of one kind, in the order of their owners, with as few questions as the store
+    /// has.
     ///
     /// - Parameters:
     ///   - group: the group.
-    ///   - kind: what the secrets are.
-    ///   - body: takes each item with its secret, `nil` where that is damaged; what is removed meanwhile is left out.
-    /// - Throws: as ``read(_:)``, but for a damaged one; what `body` throws.
+    ///   - kind: the kind of the secrets.
+    ///   - body: takes each item with its secret, `nil` if that is damaged; a secret that is removed meanwhile is
+    ///     left out.
+    /// - Throws: as ``read(_:)``, but for a damaged one; the errors of `body`.
     func eachSecret(
         of group: KeychainGroup, kind: SecretItem.Kind,
         _ body: (SecretItem, [UInt8]?) throws(CredentialError) -> Void
     ) throws(CredentialError)
 
-    /// Opens what is locked of a group, asking a person where one can be asked.
+    /// Opens the locked secrets of a group, and asks the user if the store has a prompt.
     ///
     /// - Parameters:
     ///   - group: the group.
-    ///   - seconds: how long it stays open, where the store can limit that.
+    ///   - seconds: how long it stays open, if the store can limit that.
     /// - Returns: whether there was anything that could be locked.
     /// - Throws: as ``read(_:)``.
     func unlock(_ group: KeychainGroup, seconds: Int64) throws(CredentialError) -> Bool
 
-    /// Locks a group's secrets again where that is this program's to do.
+    /// Locks a group's secrets again if this program controls the lock.
     ///
     /// - Returns: whether it was.
     /// - Throws: as ``read(_:)``.
@@ -111,13 +115,13 @@ public protocol SecretStore: Sendable {
 
     /// Makes `key` the only one that opens a group's secrets.
     ///
-    /// - Throws: ``ErrorCode/unsupported`` where others keep the keys; as ``write(_:for:label:)``.
+    /// - Throws: ``ErrorCode/unsupported`` if others keep the keys; as ``write(_:for:label:)``.
     func setKey(_ key: StoreKey, of group: KeychainGroup) throws(CredentialError)
 
-    /// Whether the store would take a first secret of a group as it is configured, found out before anybody is asked for
-    /// anything.
+    /// Whether the store would take a first secret of a group as it is configured, found out before anybody is
+    /// asked for anything.
     ///
-    /// - Throws: ``ErrorCode/usage`` for what it would be opened with and must not be; as ``read(_:)``.
+    /// - Throws: ``ErrorCode/usage`` for a means of opening that is not allowed; as ``read(_:)``.
     func checkFirst(of group: KeychainGroup) throws(CredentialError)
 
     /// Returns the items of another program, if this store is shared with others.
@@ -131,7 +135,7 @@ public protocol SecretStore: Sendable {
         schema: String, attribute: String, where isWanted: @escaping @Sendable (String) -> Bool
     ) throws(CredentialError) -> [KeyringItem]
 
-    /// Facts for `doctor`: what provides the store and what state it is in, one sentence each.
+    /// Facts for `doctor`: the provider of the store and its state, one sentence each.
     ///
     /// - Throws: ``ErrorCode/storeUnavailable``.
     func facts() throws(CredentialError) -> [String]
@@ -171,16 +175,16 @@ extension SecretStore {
         try body(item, secret)
     }
 
-    /// Asks for something, which unlocks what has to be unlocked for an answer.
+    /// Reads an item, which unlocks the locked secrets that a response needs.
     public func unlock(_ group: KeychainGroup, seconds: Int64) throws(CredentialError) -> Bool {
         _ = try items(of: group, kind: .tokenSet)
         return true
     }
 
-    /// Nothing: it is at hand.
+    /// Does no work: the store is ready.
     public func begin() {}
 
-    /// Nothing: the store keeps only what is.
+    /// Does no work: the store keeps only the present secrets.
     public func forgetPast(of group: KeychainGroup) throws(CredentialError) {}
 
     /// Leaves the store as it is.
@@ -191,10 +195,10 @@ extension SecretStore {
         throw CredentialError(.unsupported, "cannot set the key: the \(kind.shownName) manages its own keys")
     }
 
-    /// Nothing: it is opened by others.
+    /// Does no check: others open the store.
     public func checkFirst(of group: KeychainGroup) throws(CredentialError) {}
 
-    /// None: the store is for this program alone.
+    /// Always empty: the store is for this program alone.
     public func foreignItems(
         schema: String, attribute: String, where isWanted: @escaping @Sendable (String) -> Bool
     ) throws(CredentialError) -> [KeyringItem] { [] }

@@ -1,6 +1,6 @@
 package import StrictJSON
 
-/// The groups that are shared with other hosts through a cluster. Every other group knows nothing of it.
+/// The groups that are shared with other hosts through a cluster. The other groups do not know about the cluster.
 package protocol SharedGroupService: Sendable {
     /// How a group is shared; `nil` for one of this machine alone.
     ///
@@ -10,10 +10,11 @@ package protocol SharedGroupService: Sendable {
     /// The vault that seals token sets for the clusters.
     var vault: any TokenSetCipher { get }
 
-    /// Asks the cluster of a group, whether this host may use it now. A group that was not left to the end is used by nobody.
+    /// Asks the cluster of a group, whether this host may use it now. A group that was not left completely cannot
+    /// be used.
     ///
-    /// - Throws: ``ErrorCode/temporary`` where it cannot be reached; ``ErrorCode/storeLocked`` where this host is not admitted,
-    ///   or no more; ``ErrorCode/storeUnavailable``, ``ErrorCode/storeDamaged``, ``ErrorCode/denied``.
+    /// - Throws: ``ErrorCode/temporary`` if it cannot be reached; ``ErrorCode/storeLocked`` if this host is not
+    ///   admitted, or no more; ``ErrorCode/storeUnavailable``, ``ErrorCode/storeDamaged``, ``ErrorCode/denied``.
     func check(_ group: KeychainGroup) throws(CredentialError)
 
     /// Has the account that this process adds next to a group count only if no other host has added one since now:
@@ -34,21 +35,23 @@ package protocol SharedGroupService: Sendable {
     var secondsSpent: Int64 { get }
 
     /// Returns the data of an account that this process has read a moment ago, sealed as it is in the cluster, for
-    /// the process that is to refresh it; `nil` if it has read none, and for a group that is not shared.
+    /// the process that is to refresh it. It returns `nil` without such data, and for a group that is not shared.
     func handOver(_ account: String, of group: KeychainGroup) -> JSONObject?
 
-    /// Takes up what ``handOver(_:of:)`` has given to another process of this host, which need not be read again.
+    /// Accepts the data that ``handOver(_:of:)`` gave in another process of this host, which need not be read
+    /// again.
     ///
-    /// - Throws: ``ErrorCode/internalFault`` where it is none; as ``backend(of:)``.
+    /// - Throws: ``ErrorCode/internalFault`` for other data; as ``backend(of:)``.
     func resume(_ account: String, of group: KeychainGroup, with handed: JSONObject) throws(CredentialError)
 
     /// Refreshes a sign-in exactly once among all hosts. The caller holds the account's lock on this one.
     ///
-    /// - Throws: ``ErrorCode/signInRequired``; ``ErrorCode/temporary`` while nobody may refresh, or the cluster cannot be
-    ///   reached; as ``check(_:)``.
+    /// - Throws: ``ErrorCode/signInRequired``; ``ErrorCode/temporary`` while no host may refresh, or the cluster
+    ///   cannot be reached; as ``check(_:)``.
     func refresh(_ job: SharedRefreshJob, in group: KeychainGroup) throws(CredentialError) -> SharedRefreshOutcome
 
-    /// Whether a host has begun to refresh an account, and has not said how that ended; `false` in a group that is not shared.
+    /// Whether a host has begun to refresh an account, and has not said how that ended; `false` in a group that is
+    /// not shared.
     ///
     /// - Throws: as ``check(_:)``.
     func isUnfinished(_ account: String, in group: KeychainGroup) throws(CredentialError) -> Bool
@@ -63,25 +66,25 @@ package protocol SharedGroupService: Sendable {
     /// - Throws: as ``refresh(_:in:)``.
     func settle(_ account: String, in group: KeychainGroup) throws(CredentialError)
 
-    /// Puts what an account's record held before in the place of one that is damaged, and sets that aside: by what
-    /// the cluster remembers, else by what this host has seen of it. Of this nobody knows whether it was the
-    /// newest, so its refresh tokens are not used any more; a host that knows a later one puts it back. So is what
-    /// stands beside it mended: who refreshes it, and answers that came late. If the former values of these are not
-    /// known, its refresh tokens are not used any more, either.
+    /// Restores the former content of an account's damaged record, and quarantines the damaged one. It uses the
+    /// cluster's memory, else this host's last copy. This host's copy may not be the newest, so its refresh tokens
+    /// are not used any more; a host that knows a later one restores it. It repairs the data beside the record,
+    /// too: the host that refreshes it, and late responses. If the former values of these are not known, its
+    /// refresh tokens are not used any more, either.
     ///
-    /// - Returns: whether there was anything to be put back.
+    /// - Returns: whether there was any data to be restored.
     /// - Throws: as ``check(_:)``.
     func restore(_ account: String, in group: KeychainGroup) throws(CredentialError) -> Bool
 
-    /// Takes over what the other hosts have changed.
+    /// Takes over the changes of the other hosts.
     ///
     /// - Returns: whether the cluster was asked; else it was moments ago.
     /// - Throws: as ``check(_:)``.
     @discardableResult
     func catchUp(_ group: KeychainGroup, unlessWithin seconds: Int64) throws(CredentialError) -> Bool
 
-    /// Takes over what the other hosts change, as they do it, and tells of it in the event log. It returns when nobody wants it
-    /// any more, or the group is shared no more; what goes wrong is told, and tried again.
+    /// Takes over the changes of the other hosts as they happen, and records them in the event log. It returns when
+    /// no caller wants it any more, or the group is shared no more; a failure is reported, and tried again.
     func follow(_ group: KeychainGroup, _ following: WatchRequest)
 
     /// The membership of hosts in the groups.
@@ -92,9 +95,10 @@ package protocol SharedGroupService: Sendable {
 package struct WatchRequest: Sendable {
     /// Whether it is still wanted.
     package var isWanted: @Sendable () -> Bool
-    /// Does something under the lock that an account has on this host, if nobody has that now; gives whether it was done.
+    /// Does work under the lock that an account has on this host, if that is free now; returns whether it was done.
     package var alone: @Sendable (String, () -> Void) -> Bool
-    /// Is told once that the other hosts are not seen for now, and why; and with `nil` that all they did is seen.
+    /// Called once with the reason when the other hosts are not seen for now, and with `nil` when all their changes
+    /// are seen.
     package var tell: @Sendable (CredentialError?) -> Void
 
     package init(
@@ -108,9 +112,10 @@ package struct WatchRequest: Sendable {
 }
 
 extension SharedGroupService {
-    /// How long an access token of a group is kept at most before the cluster is asked again; `nil` for as long as it lives.
+    /// How long an access token of a group is kept at most before the cluster is asked again; `nil` for as long as
+    /// it lives.
     package func cacheSeconds(of group: KeychainGroup) -> Int64? {
-        // A file that cannot be read is told of by who needs the group itself.
+        // The code that needs the group itself reports a file that cannot be read.
         (try? backend(of: group)).flatMap { $0?.cacheSeconds }
     }
 
@@ -126,11 +131,12 @@ package struct ClusterDiagnostic: Sendable {
     package var check: String
     /// The finding.
     package var text: LocalizedMessage
-    /// The error; `nil` if there is none.
+    /// The error; `nil` for success.
     package var error: CredentialError?
-    /// Whether nothing is wrong yet.
+    /// Whether the state is not a fault yet.
     package var isEarly: Bool
-    /// Of which account something is damaged that ``SharedGroupService/restore(_:in:)`` mends; `nil` where nothing is.
+    /// The account with damaged data that ``SharedGroupService/restore(_:in:)`` repairs; `nil` if no data is
+    /// damaged.
     package var damagedAccount: String?
 
     package init(
@@ -151,9 +157,9 @@ package struct SharedRefreshJob: Sendable {
     package var account: String
     /// The policy whose grant is used.
     package var policy: String
-    /// Whether the type's provider tolerates a refresh token that comes again.
+    /// Whether the type's provider tolerates reuse of a refresh token.
     package var toleratesReuse: Bool
-    /// Whether a person says that nobody else is at it any more.
+    /// Whether the user says that no other host is working on it any more.
     package var takesOver: Bool
     /// Whether a grant is sent of which the provider has said in other words than OAuth's that it is gone.
     package var triesDoubtful = false
@@ -161,23 +167,24 @@ package struct SharedRefreshJob: Sendable {
     package var patience: Int
     /// For how many seconds the command has waited so far: nodes that are silent are waited for so much less.
     package var waited: Int64 = 0
-    /// The command that puts aside what nobody knows the end of.
+    /// The command that quarantines a refresh with an unknown end.
     package var hint: LocalizedMessage
-    /// Whether what is there will do.
+    /// Whether the present token set will do.
     package var isFresh: @Sendable (TokenSet) -> Bool
-    /// Asks the provider, with the account's token set as it stood then. It runs the check directly before it sends.
+    /// Asks the provider, with the account's token set as it stood then. It runs the check directly before it
+    /// sends.
     package var send: @Sendable (TokenSet, SendCheck) -> SharedRefreshAnswer
 }
 
 /// The provider's response to a refresh.
 package enum SharedRefreshAnswer: Sendable {
-    /// The token set with what was issued.
+    /// The token set with the issued tokens.
     case issued(TokenSet)
     /// The sign-in is gone.
     case refused(CredentialError)
-    /// The refresh token has certainly not been used up.
+    /// The refresh token has certainly not been used.
     case unsent(CredentialError)
-    /// Nobody knows whether it has.
+    /// It is not known whether the refresh token has been used.
     case unknown(CredentialError)
 }
 

@@ -1,8 +1,8 @@
-/// Seals the token sets that stand in records.
+/// Seals the token sets in records.
 ///
-/// Each is bound to its group, account and generation, so that none can stand in another's place.
+/// Each is bound to its group, account and generation, so that it cannot take another's place.
 public protocol TokenSetCipher: Sendable {
-    /// Seals a token set with the group's key, which is made where there is none yet.
+    /// Seals a token set with the group's key, and makes the key if the group does not have one yet.
     ///
     /// - Throws: as ``SecretStore/write(_:for:label:)``.
     func seal(
@@ -11,28 +11,28 @@ public protocol TokenSetCipher: Sendable {
 
     /// Opens a token set.
     ///
-    /// - Throws: ``ErrorCode/storeDamaged`` where it was changed or is another account's; as
-    ///   ``SecretStore/read(_:)``.
+    /// - Throws: ``ErrorCode/storeDamaged`` if it was changed or is another account's; as ``SecretStore/read(_:)``.
     func open(
         _ sealed: SealedTokenSet, of account: String, in group: KeychainGroup
     ) throws(CredentialError) -> [UInt8]
 
-    /// Whether every process of the user's opens the token sets of a group by itself: nobody has to be asked for anything.
-    /// Not where that is not known.
+    /// Whether every process of the user opens the token sets of a group by itself, without a prompt. False if that
+    /// is not known.
     func opensByItself(_ group: KeychainGroup) -> Bool
 
-    /// The name of the key that seals token sets of a group now, as ``SealedTokenSet/key`` has it; `nil` where there is none
-    /// yet. It is read anew with each call, and no key is opened for it.
+    /// The name of the key that seals token sets of a group now, as ``SealedTokenSet/key`` has it; `nil` if there
+    /// is no key yet. Each call reads it again, and opens no key for it.
     ///
     /// - Throws: as ``open(_:of:in:)``.
     func currentKey(of group: KeychainGroup) throws(CredentialError) -> String?
 
-    /// Forgets the keys that were replaced, but for those in `needed`; what the others have sealed cannot be opened from then on.
+    /// Forgets the keys that were replaced, but for those in `needed`; the data that the others have sealed cannot
+    /// be opened from then on.
     ///
     /// - Parameters:
     ///   - group: the group.
-    ///   - needed: the keys that something still names. That nothing is about to name another is the caller's to see to
-    ///     (`KeyReplacement`).
+    ///   - needed: the keys that something still names. The caller ensures that no process is about to name another
+    ///     key (`KeyReplacement`).
     /// - Returns: how many of them are kept.
     /// - Throws: as ``SecretStore/write(_:for:label:)``.
     func forgetReplacedKeys(of group: KeychainGroup, but needed: Set<String>) throws(CredentialError) -> Int

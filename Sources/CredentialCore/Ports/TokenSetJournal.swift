@@ -8,12 +8,12 @@ public protocol TokenSetJournal: Sendable {
 
     /// Gives all records, sealed: who looks at each opens the journal once. One that goes meanwhile is left out.
     ///
-    /// - Throws: ``ErrorCode/inputOutput``, and what `body` throws.
+    /// - Throws: ``ErrorCode/inputOutput``, and the errors of `body`.
     func eachRecord(
         in group: KeychainGroup, _ body: (_ account: String, _ sealed: [UInt8]) throws(CredentialError) -> Void
     ) throws(CredentialError)
 
-    /// The sealed record, or `nil` where there is none.
+    /// The sealed record, or `nil` if there is no record.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
     func read(_ account: String, in group: KeychainGroup) throws(CredentialError) -> [UInt8]?
@@ -28,9 +28,9 @@ public protocol TokenSetJournal: Sendable {
     /// - Throws: ``ErrorCode/inputOutput``.
     func reserve(_ size: Int, for account: String, in group: KeychainGroup) throws(CredentialError)
 
-    /// Reserves room as ``reserve(_:for:in:)`` does, and marks with it that this process has a refresh token of the account on its
-    /// way. The mark counts as long as the process lives, and goes with the room. It says so where somebody removed the file of
-    /// the account's lock, which then keeps nobody out.
+    /// Reserves room as ``reserve(_:for:in:)`` does, and marks with it that this process has a refresh token of the
+    /// account on its way. The mark counts as long as the process lives, and goes with the room. It reports if the
+    /// file of the account's lock was removed: such a lock keeps no process out.
     ///
     /// - Throws: ``ErrorCode/lockTimeout`` if another process has the mark; ``ErrorCode/inputOutput``.
     func reserveForSending(_ size: Int, of account: String, in group: KeychainGroup) throws(CredentialError)
@@ -43,13 +43,14 @@ public protocol TokenSetJournal: Sendable {
     /// Gives the room back, as far as no record has taken it.
     func releaseReserve(for account: String, in group: KeychainGroup)
 
-    /// Sets a record aside that nothing opens any more: nobody reads it again, and it stays.
+    /// Quarantines a record that no key opens any more: no process reads it again, and it stays.
     ///
-    /// - Returns: where it is, for people.
+    /// - Returns: its place, for the user.
     /// - Throws: ``ErrorCode/inputOutput``.
     func setAsideUnopened(_ account: String, in group: KeychainGroup) throws(CredentialError) -> String
 
-    /// Drops the record; dropping what is not there is no error. The mark of a process that lives stays, this one's included.
+    /// Drops the record; dropping a missing record is no error. The mark of a process that lives stays, this one's
+    /// included.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
     func remove(_ account: String, in group: KeychainGroup) throws(CredentialError)

@@ -1,7 +1,8 @@
-/// Remembers which refresh tokens this machine has used, whatever group or account had them, and apart from the stores.
+/// Remembers which refresh tokens this machine has used, in any group or account, and apart from the stores.
 ///
-/// A provider that rotates refresh tokens takes a used one for a stolen one and ends the sign-in (RFC 9700 §4.14.2). So no
-/// copy of a store, and no archive, has one sent again. Only digests are kept, also those of accounts that have signed out.
+/// A provider that rotates refresh tokens takes a used one for a stolen one and ends the sign-in (RFC 9700
+/// §4.14.2). So no copy of a store, and no archive, has one sent again. Only digests are kept, also those of
+/// accounts that have signed out.
 public protocol UsedRefreshTokens: Sendable {
     /// Whether a token is known to be used. A token that cannot be looked up is not known.
     func contains(_ token: Secret) -> Bool
@@ -10,7 +11,7 @@ public protocol UsedRefreshTokens: Sendable {
     ///
     /// - Parameters:
     ///   - token: the token that is used.
-    ///   - end: when the sign-in ends, if the provider says so. The digest is kept until then, else for 400 days.
+    ///   - end: when the sign-in ends, if the provider states it. The digest is kept until then, else for 400 days.
     func record(_ token: Secret, until end: Timestamp?)
 
     /// The highest rotation number that is known of a grant; `nil` for an unknown grant.
@@ -27,7 +28,7 @@ public protocol UsedRefreshTokens: Sendable {
     /// A digest of a token by a key of this machine, to compare tokens by; `nil` if there is no key.
     func digest(of token: Secret) -> String?
 
-    /// Checks that what is kept can be read, and that more can be recorded.
+    /// Checks that the kept digests can be read, and that more can be recorded.
     ///
     /// - Throws: ``ErrorCode/inputOutput``, with the cause.
     func checkMemory() throws(CredentialError)

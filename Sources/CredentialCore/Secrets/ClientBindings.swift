@@ -1,8 +1,8 @@
 /// Tells which secrets of a store are those of a type's client.
 ///
-/// A stored secret belongs to the client at its provider, not to the name of a type (docs/decisions/0032): another definition of the
-/// same name does not get it. credmgr stored secrets under the type's name before; such a secret is the client's if nothing says that
-/// the type has been another one since.
+/// A stored secret belongs to the client at its provider, not to the name of a type (docs/decisions/0032): another
+/// definition of the same name does not get it. Earlier, credmgr stored secrets under the type's name. Such a
+/// secret is the client's unless there is a sign that the type has been another one since.
 package struct ClientBindings: Sendable {
     private let machine: MachinePorts
 
@@ -27,8 +27,8 @@ package struct ClientBindings: Sendable {
     /// Whether an item was stored under the name of a type.
     package static func isEarlier(_ item: SecretItem) -> Bool { Identifier.isValid(item.owner) }
 
-    /// Whether a secret that was stored under a type's name is the one of its client: the definition is confirmed, and an
-    /// account of this client was signed in under the name, or none of another client was.
+    /// Whether a secret that was stored under a type's name is the one of its client. The definition must be
+    /// confirmed, and an account of this client, or no account of another client, was signed in under the name.
     ///
     /// - Throws: the errors of the records and of the adapter.
     package func ownsEarlier(_ type: AccountType) throws(CredentialError) -> Bool {

@@ -1,4 +1,4 @@
-/// Reads the secrets of a type's client from where its definition says they are.
+/// Reads the secrets of a type's client from the places that its definition names.
 package struct ClientSecretResolver: ClientSecrets {
     private let stores: any SecretStores
     private let secrets: SecretReader
@@ -13,9 +13,9 @@ package struct ClientSecretResolver: ClientSecrets {
     ///
     /// - Parameters:
     ///   - stores: the stores.
-    ///   - secrets: reads what is kept elsewhere.
+    ///   - secrets: reads the secrets that are kept outside the stores.
     ///   - bindings: tells which stored secret is a client's.
-    ///   - vouch: has one type vouch for another; `nil` where none can.
+    ///   - vouch: has one type vouch for another; `nil` if that is not possible.
     package init(
         stores: any SecretStores, secrets: SecretReader, bindings: ClientBindings, vouch: IdentityVouching? = nil
     ) {
@@ -39,7 +39,8 @@ package struct ClientSecretResolver: ClientSecrets {
 
     package func identityToken(of type: AccountType) throws(CredentialError) -> Secret? {
         try type.identityToken?.secret.flatMap { (source) throws(CredentialError) in
-            // A platform may let others read what it projects into a container, which is no secret of ours.
+            // A platform may let others read the file that it projects into a container, which is no secret of
+            // ours.
             try resolve(source, of: type, kind: .clientSecret, key: "identity_token", mayBeShared: true)
         }
     }
@@ -134,7 +135,8 @@ package struct ClientSecretResolver: ClientSecrets {
         case ofAnother
     }
 
-    /// The secret that credmgr stored under the type's name before; it is moved to where the client's is, if it is the client's.
+    /// The secret that credmgr stored under the type's name before; if it is the client's, it is moved to the
+    /// client's place.
     private func earlier(
         _ type: AccountType, _ kind: SecretItem.Kind, _ item: SecretItem, in places: [StoreKind]
     ) throws(CredentialError) -> Earlier? {
@@ -142,7 +144,7 @@ package struct ClientSecretResolver: ClientSecrets {
         for place in places {
             guard let store = try? stores.store(place), let bytes = try? store.read(earlier) else { continue }
             guard try bindings.ownsEarlier(type) else { return .ofAnother }
-            // One that cannot be moved now is used all the same, and the next command moves it.
+            // A secret that cannot be moved now is still used, and the next command moves it.
             if (try? store.write(bytes, for: item, label: "credmgr: \(type.name) \(kind.rawValue)")) != nil {
                 try? store.remove(earlier)
             }

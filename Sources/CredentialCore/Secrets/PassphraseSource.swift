@@ -18,15 +18,15 @@ package struct PassphraseSource: Sendable {
         self.programs = programs
     }
 
-    /// The source of the passphrase, for messages; `nil` if none is configured.
+    /// The source of the passphrase, for messages; `nil` if no source is configured.
     package var giver: String? {
         configured?.giver ?? (systemdFolder == nil ? nil : "systemd's credential \(Self.credential)")
     }
 
-    /// The passphrase; `nil` where none is configured.
+    /// The passphrase; `nil` if no source is configured.
     ///
-    /// - Throws: ``ErrorCode/storeLocked`` when it is configured but cannot be had; ``ErrorCode/configuration`` for a
-    ///   file that others can read.
+    /// - Throws: ``ErrorCode/storeLocked`` when it is configured but cannot be had; ``ErrorCode/configuration`` for
+    ///   a file that others can read.
     package func read() throws(CredentialError) -> Secret? {
         if let (source, giver) = configured { return try read(source, giver) }
         if let folder = systemdFolder, try files.read("\(folder)/\(Self.credential)") != nil {
@@ -64,12 +64,12 @@ package enum PassphraseRules {
     /// The fewest characters that are taken without a word.
     package static let shortest = 8
 
-    /// Whether whoever has the file would try it out soon.
+    /// Whether a holder of the file could soon guess it.
     package static func isWeak(_ passphrase: Secret) -> Bool { passphrase.reveal().count < shortest }
 
     /// Refuses a weak one.
     ///
-    /// - Parameter name: what it is and where it is from, for the message.
+    /// - Parameter name: its name and source, for the message.
     /// - Throws: ``ErrorCode/usage``.
     package static func check(_ passphrase: Secret, _ name: LocalizedMessage, hint: LocalizedMessage)
         throws(CredentialError)

@@ -2,7 +2,7 @@ internal import StrictJSON
 
 /// The forms that the private key of a client may have: PEM (RFC 7468 §10, §13) and JWK (RFC 7517).
 ///
-/// A file with anything else is another one than the user means. It is not used as a key, so nothing of it goes anywhere.
+/// A file with anything else is another one than the user means. It is not used as a key, so no part of it is sent.
 enum PrivateKeyForm {
     /// Whether a text is a private key.
     static func isOne(_ text: String) -> Bool { isPEM(text) || isJWK(text) }

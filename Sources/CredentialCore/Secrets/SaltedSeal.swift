@@ -1,13 +1,15 @@
-/// Seals each message under a key of its own, for one purpose: HKDF-SHA256 of a long-lived key and of 32 random bytes, the salt.
+/// Seals each message under a key of its own, for one purpose: HKDF-SHA256 of a long-lived key and of 32 random
+/// bytes, the salt.
 ///
 /// ```
 /// SALT (32)  ChaCha20-Poly1305 of the message, with its tag (16)
 /// ```
 ///
-/// A derived key seals once, so its nonce is zero, and no number of messages makes two of them meet. The long-lived key seals
-/// nothing itself: it is an input of HKDF alone, and each purpose has an `info` of its own (decision 33).
+/// A derived key seals once, so its nonce is zero, and no number of messages makes two of them meet. The long-lived
+/// key seals no message itself: it is an input of HKDF alone, and each purpose has an `info` of its own (decision
+/// 33).
 package struct SaltedSeal: Sendable {
-    /// How many random bytes stand before what is sealed.
+    /// The number of random bytes before the sealed message.
     package static let saltSize = 32
     /// How many bytes sealing adds in all: the salt and the tag.
     package static let overhead = saltSize + 16
@@ -23,7 +25,7 @@ package struct SaltedSeal: Sendable {
     /// - Parameters:
     ///   - message: the message.
     ///   - key: the long-lived key, 32 bytes.
-    ///   - context: what the message belongs to; it opens with the same context only.
+    ///   - context: the owner of the message; it opens with the same context only.
     ///   - random: gives the salt.
     ///   - cryptography: derives the key, and seals.
     /// - Throws: ``ErrorCode/internalFault``.
@@ -37,12 +39,13 @@ package struct SaltedSeal: Sendable {
                 message, key: try derived(key, salt, cryptography), nonce: Self.nonce, authenticating: context))
     }
 
-    /// Opens what ``seal(_:key:context:_:_:)`` made; `nil` if it was changed, or the key or the context is another.
+    /// Opens a message that ``seal(_:key:context:_:_:)`` made; `nil` if it was changed, or the key or the context
+    /// is another.
     ///
     /// - Parameters:
-    ///   - sealed: the salt and what is sealed.
+    ///   - sealed: the salt and the sealed message.
     ///   - key: the long-lived key.
-    ///   - context: what it was sealed with.
+    ///   - context: the context it was sealed with.
     ///   - cryptography: derives the key, and opens.
     /// - Throws: ``ErrorCode/internalFault``.
     package func open(

@@ -8,7 +8,8 @@ package enum SecretSource: Sendable, Hashable {
     case environment(String)
     /// Printed by a command, run without a shell.
     case command([String])
-    /// In a credential that systemd hands to a service (`LoadCredential=`, `LoadCredentialEncrypted=`; systemd.exec(5)).
+    /// In a credential that systemd hands to a service (`LoadCredential=`, `LoadCredentialEncrypted=`;
+    /// systemd.exec(5)).
     case systemdCredential(String)
     /// On standard input.
     case standardInput
@@ -16,19 +17,19 @@ package enum SecretSource: Sendable, Hashable {
     case prompt(LocalizedMessage)
 }
 
-/// The purpose of reading a secret: it decides how much of the source counts, and what an error says.
+/// The purpose of reading a secret: it decides how much of the source counts, and the words of an error.
 package struct SecretRequest: Sendable {
     /// The name of the secret and the part that asks for it: "the client_secret of account type Work", "the
     /// password (--password-file)".
     package var name: LocalizedMessage
     /// Whether all of the source is the secret; else the first line is.
     package var isText: Bool
-    /// Whether a source with a second line is refused: it is another file than the one that was meant, and its content goes
-    /// to a server.
+    /// Whether a source with a second line is refused: it is another file than the one that was meant, and its
+    /// content goes to a server.
     package var isOneLine: Bool
-    /// Whether others may read its file: what a platform projects into a container is not for us to close.
+    /// Whether others may read its file: a file that a platform projects into a container is not for us to close.
     package var mayBeShared: Bool
-    /// How its absence is told: as a fault of the call, of a definition, or of a store that it should open.
+    /// How its absence is reported: as a fault of the call, of a definition, or of a store that it should open.
     package var absence: ErrorCode
     /// The remedy if it is not there.
     package var hint: LocalizedMessage?
@@ -65,10 +66,10 @@ package protocol SecretPrompt: Sendable {
     func readInput(limit: Int) throws(CredentialError) -> [UInt8]
 }
 
-/// Reads secrets from where people keep them: the only place that does.
+/// Reads secrets from the user's places for them: the only code that does.
 ///
-/// One rule for files: a secret that others can read is none, so that it is refused as a fault of the configuration
-/// (exit 2), whoever names the file. One error: it names the secret and who asked for it.
+/// One rule for files: a secret that others can read is not secret. It is refused as a fault of the configuration
+/// (exit 2), from any source that names the file. One error: it names the secret and who asked for it.
 package struct SecretReader: Sendable {
     /// How long a command may take, in seconds, at most.
     private static let commandSeconds = 10
@@ -83,7 +84,7 @@ package struct SecretReader: Sendable {
     /// Makes a reader.
     ///
     /// - Parameters:
-    ///   - console: terminal and standard input; `nil` where they are not ours to read.
+    ///   - console: terminal and standard input; `nil` if they are not ours to read.
     ///   - timeout: how long the caller waits for a command, in seconds; `nil` for as long as one may take.
     package init(
         environment: [String: String], files: any DefinitionStore, programs: any ProcessRunner,
@@ -99,8 +100,8 @@ package struct SecretReader: Sendable {
 
     /// The secret; never an empty one.
     ///
-    /// - Throws: ``ErrorCode/configuration`` for a file that others can read; the need's own code where it is not to be
-    ///   had; ``ErrorCode/interrupted`` and ``ErrorCode/inputOutput`` of the terminal.
+    /// - Throws: ``ErrorCode/configuration`` for a file that others can read; the need's own code if it is not
+    ///   available; ``ErrorCode/interrupted`` and ``ErrorCode/inputOutput`` of the terminal.
     package func read(_ source: SecretSource, for need: SecretRequest) throws(CredentialError) -> Secret {
         if case .prompt(let prompt) = source {
             guard let console else { throw absent(need, "cannot prompt without a terminal") }
@@ -113,7 +114,7 @@ package struct SecretReader: Sendable {
         let start = bytes.starts(with: ByteOrderMark.bytes) ? ByteOrderMark.bytes.count : 0
         var end = bytes.endIndex
         if need.isText {
-            // Only what ends a file is not part of the secret.
+            // Only the line ends at the end of a file are not part of the secret.
             while end > start, Self.endsLine(bytes[end - 1]) { end -= 1 }
         } else {
             end = bytes.firstIndex(where: Self.endsLine) ?? end
@@ -143,8 +144,8 @@ package struct SecretReader: Sendable {
             guard let folder = environment["CREDENTIALS_DIRECTORY"], folder.hasPrefix("/") else {
                 throw absent(need, "systemd passed no credentials to this service")
             }
-            // The mode is systemd's business: for services of other users the file has an access control list, which
-            // looks like a group that may read.
+            // The mode is systemd's business: for services of other users the file has an access control list,
+            // which looks like a group that may read.
             guard let file = try read("\(folder)/\(name)", need) else {
                 throw absent(need, "systemd credential \(name) not found")
             }

@@ -2,17 +2,18 @@
 package struct AccountPolicy: Sendable {
     /// Whether the desktop may ask the user to unlock a keyring.
     package var mayPrompt: Bool
-    /// Asks a person for a passphrase; `nil` where nobody can be asked.
+    /// Asks the user for a passphrase; `nil` if no user can be asked.
     package var ask: (@Sendable (_ prompt: LocalizedMessage) throws(CredentialError) -> Secret)?
-    /// Does short work before a question, so that what is typed early is not shown.
+    /// Does short work before a prompt, so that early input is not shown.
     package var unseen: @Sendable (_ work: () throws(CredentialError) -> Void) throws(CredentialError) -> Void = {
         work throws(CredentialError) in try work()
     }
-    /// The passphrase of the encrypted file, where the program has its own; `nil` to look where the user keeps it.
+    /// The passphrase of the encrypted file, if the program has its own; `nil` to look in the user's configured
+    /// place.
     package var passphrase: (@Sendable () throws(CredentialError) -> Secret?)?
     /// How long the desktop's question is waited for, in seconds.
     package var promptSeconds: Int
-    /// How long to wait for a peer's refresh, in seconds; `nil` for what `config.json` says.
+    /// How long to wait for a peer's refresh, in seconds; `nil` for the value of `config.json`.
     package var lockWait: Int?
     /// How many seconds a request may take at most; `nil` for the usual limits.
     package var timeout: Int?
@@ -20,14 +21,14 @@ package struct AccountPolicy: Sendable {
     package var refreshes: Refreshes
     /// Called when a store waits for another program's answer and this one has time for something else.
     package var whileWaiting: @Sendable () -> Void
-    /// Takes what the user should know.
+    /// Receives warnings for the user.
     package var warn: @Sendable (LocalizedMessage) -> Void
     /// Takes a fact for `--verbose`; never a secret.
     package var note: @Sendable (String) -> Void
-    /// Tells what takes long.
+    /// Shows work that takes long.
     package var waiting: any ProgressDisplay
 
-    /// Has one type's sign-in vouch for another's; `nil` where that cannot be had.
+    /// Has one type's sign-in vouch for another's; `nil` if that is not available.
     package var vouch: ClientSecretResolver.IdentityVouching?
 
     /// The process that does a refresh.
@@ -38,7 +39,7 @@ package struct AccountPolicy: Sendable {
         case worker
     }
 
-    /// Makes a policy under which nobody is asked anything.
+    /// Makes a policy without prompts.
     package init(
         mayPrompt: Bool = false,
         ask: (@Sendable (_ prompt: LocalizedMessage) throws(CredentialError) -> Secret)? = nil,

@@ -1,15 +1,15 @@
 /// Repairs accounts whose records and secrets do not tell the same story.
 ///
-/// A finding may be old when the user has agreed to its repair, and may never have been true: a migration, a sign-in or a
-/// sign-out changes record and store one after the other. So every repair takes the account's lock, looks again, and repairs only what
-/// is still so.
+/// A finding may be old when the user has agreed to its repair, and may never have been true: a migration, a
+/// sign-in or a sign-out changes record and store one after the other. So every repair takes the account's lock,
+/// looks again, and repairs only the trouble that remains.
 package struct AccountRepair: Sendable {
     /// The account services that it uses.
     let accounts: AccountServices
 
     /// A trouble of an account with a readable record.
     package enum Trouble: Sendable, Hashable {
-        /// Its store has nothing of it, and the keyring has its secrets.
+        /// Its store has no data of it, and the keyring has its secrets.
         case inKeyring
         /// No store has its secrets.
         case withoutSecrets
@@ -29,7 +29,7 @@ package struct AccountRepair: Sendable {
         if account.store == .etcd { return nil }
         let copies = inventory.copies[account.id] ?? [:]
         guard let copy = copies[account.store] else {
-            // A store that could not be asked has told nothing, and what it has that cannot be used is another trouble.
+            // A store that could not be asked reports no accounts, and its unusable data is another trouble.
             guard !inventory.unread.contains(where: { $0.store == account.store }),
                 !inventory.unusable.contains(where: { $0.store == account.store && $0.id == account.id })
             else { return nil }
@@ -42,8 +42,8 @@ package struct AccountRepair: Sendable {
         return copies.count > 1 || account.staleKeyringCopy != nil ? .copy : nil
     }
 
-    /// Whether a trouble is there once more when an account is looked at by itself: what others do to it is seen as a trouble between
-    /// two looks.
+    /// Whether a trouble is there once more when an account is looked at by itself: other processes' changes
+    /// between two looks seem to be trouble.
     package func isConfirmed(_ trouble: Trouble, of id: String, in group: KeychainGroup) -> Bool {
         // A record that cannot be read now was seen a moment ago.
         guard let record = try? records.read(id, in: group) else { return true }
@@ -69,11 +69,11 @@ package struct AccountRepair: Sendable {
             try records.update(id, in: group) {
                 $0.store = .secretService
                 $0.staleKeyringCopy = nil
-                // Of one whose record was damaged the token set alone says how it stands.
+                // If its record was damaged, only the token set gives its state.
                 $0.status = found.account.status
             }
         case .withoutSecrets:
-            // A first sign-in may wait in the journal, and is put where it belongs by this.
+            // A first sign-in may wait in the journal, and this call moves it to its place.
             guard try accounts.repository.loadIntact(account, in: group) == nil else { return }
             try records.update(id, in: group) { $0.status = .needsLogin(reason: "its secrets are gone") }
         case .foreignFacts:
@@ -87,7 +87,8 @@ package struct AccountRepair: Sendable {
         }
     }
 
-    /// Sets aside the first sign-in of an account that waits in the journal, if no key opens it still; the account has to sign in again.
+    /// Sets aside the first sign-in of an account that waits in the journal, if no key opens it still; the account
+    /// has to sign in again.
     ///
     /// - Throws: as ``repair(_:of:in:)``.
     package func setAsideShutOut(_ id: String, in group: KeychainGroup) throws(CredentialError) {
@@ -98,13 +99,13 @@ package struct AccountRepair: Sendable {
             "the journal entry of \(id) is in \(UntrustedText.shown(place, limit: 4_096))")
     }
 
-    /// Removes a secret that nothing can be made of, if that is what a store still has of an account.
+    /// Removes an unusable secret, if a store still has that of an account.
     ///
     /// - Throws: as ``repair(_:of:in:)``.
     package func removeDamaged(
         _ id: String, from store: StoreKind, in group: KeychainGroup
     ) throws(CredentialError) {
-        // Nobody writes what has no name of an account, and no lock can have that name.
+        // No process writes an entry with an invalid account ID, and no lock can have that name.
         let lock = Identifier.isValid(id) ? try accounts.lock(id, in: group) : nil
         defer { lock?.release() }
         let isDamaged = accounts.rebuild.inventory(of: id, in: group).unusable.contains {
@@ -114,7 +115,8 @@ package struct AccountRepair: Sendable {
         try accounts.stores.store(store).remove(SecretItem(group: group, owner: id, kind: .tokenSet))
     }
 
-    /// Puts back what a record of a shared group held, or what this host has seen of it, if it is still damaged; else it is set aside.
+    /// Restores the former content of a shared group's record, or this host's last copy of it, if it is still
+    /// damaged; else the record is quarantined.
     ///
     /// - Throws: as ``repair(_:of:in:)``; the errors of the cluster.
     package func restore(_ id: String, in group: KeychainGroup) throws(CredentialError) {
@@ -124,7 +126,7 @@ package struct AccountRepair: Sendable {
         _ = try records.setAside(id, in: group)
     }
 
-    /// Puts back what stands beside an account in a shared group, as far as that is still damaged, which the cluster says.
+    /// Restores the data beside an account in a shared group, as far as the cluster reports it as still damaged.
     ///
     /// - Throws: as ``restore(_:in:)``.
     package func mend(_ id: String, in group: KeychainGroup) throws(CredentialError) {
@@ -133,7 +135,8 @@ package struct AccountRepair: Sendable {
         _ = try accounts.machine.sharing.restore(id, in: group)
     }
 
-    /// Puts another record in the place of one that cannot be read, if that is still so (``RegistryRecovery/replace(_:in:adapter:now:)``).
+    /// Puts another record in the place of one that cannot be read, if that is still so
+    /// (``RegistryRecovery/replace(_:in:adapter:now:)``).
     ///
     /// - Throws: as ``repair(_:of:in:)``.
     package func replace(
@@ -145,9 +148,10 @@ package struct AccountRepair: Sendable {
         try accounts.rebuild.replace(id, in: group, adapter: adapter, now: accounts.clock.now)
     }
 
-    /// Takes the accounts of a group up from the stores that an older version of this program has kept, if they are kept so still.
+    /// Takes the accounts of a group up from the stores that an older version of this program has kept, if they are
+    /// kept so still.
     ///
-    /// - Parameter used: the stores in which that has kept some, by what it has written.
+    /// - Parameter used: the stores in which that version has kept some, by its own files.
     /// - Throws: the errors of the stores, and the error of one that is locked.
     package func takeOver(
         _ group: KeychainGroup, used: ([UInt8]) -> Set<StoreKind>
@@ -164,7 +168,7 @@ package struct AccountRepair: Sendable {
         if let unread = outcome.unread.first(where: { $0.error.code == .storeLocked }) { throw unread.error }
     }
 
-    /// Whether a record cannot be read, or is missing though nobody has signed it out.
+    /// Whether a record cannot be read, or is missing without a sign-out.
     private func isUnreadable(_ id: String, in group: KeychainGroup) throws(CredentialError) -> Bool {
         do throws(CredentialError) {
             if try records.read(id, in: group) != nil { return false }

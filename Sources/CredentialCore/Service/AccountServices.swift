@@ -10,12 +10,12 @@ package struct AccountServices: Sendable {
     package let stores: any SecretStores
     /// Token sets in the stores.
     package let repository: TokenSetRepository
-    /// Access tokens in memory; keeps nothing where the user wants no cache.
+    /// Access tokens in memory; always empty if the user wants no cache.
     package let cache: TokenCache
 
     /// Makes the services.
     ///
-    /// - Parameter configuration: what the machine's `config.json` says.
+    /// - Parameter configuration: the content of the machine's `config.json`.
     package init(_ machine: MachinePorts, _ policy: AccountPolicy, _ configuration: Configuration) {
         var policy = policy
         policy.keepsKeys = Self.isCaching(machine, configuration)
@@ -35,7 +35,7 @@ package struct AccountServices: Sendable {
         cache = Self.cache(of: machine, configuration)
     }
 
-    /// The cache of access tokens; one that keeps nothing where the user wants none.
+    /// The cache of access tokens; an always empty one if the user wants no cache.
     package static func cache(of machine: MachinePorts, _ configuration: Configuration) -> TokenCache {
         TokenCache(
             isCaching(machine, configuration) ? machine.tokenCache : NoTokenCache(), files: machine.fileStates,
@@ -51,7 +51,7 @@ package struct AccountServices: Sendable {
         }
     }
 
-    /// Refuses what `CREDMGR_CACHE` must not be: a slip must not keep tokens where none are to be kept.
+    /// Refuses an invalid `CREDMGR_CACHE`: a slip must not keep tokens against the user's intent.
     ///
     /// - Throws: ``ErrorCode/usage``.
     package static func checkCacheSwitch(_ environment: [String: String]) throws(CredentialError) {
@@ -69,13 +69,14 @@ package struct AccountServices: Sendable {
     /// How long to wait for a peer's refresh, in seconds.
     package var lockWait: Int { givenLockWait ?? 60 }
 
-    /// The same in a group that hosts share, for a peer on this host or another host: longer than a request may take, and short
-    /// enough that everybody has an answer within 15 s.
+    /// The same in a group that hosts share, for a peer on this host or another host: longer than a request may
+    /// take, and short enough that everybody has an answer within 15 s.
     static let sharedLockWait = 12
 
     private var givenLockWait: Int? { policy.lockWait ?? configuration.timeout.map(Int.init) }
 
-    /// Takes up first sign-ins that their store has not taken at once, and answers that a cluster has not.
+    /// Completes first sign-ins that their store did not accept at once, and saves responses that a cluster did not
+    /// accept.
     ///
     /// - Returns: whether there is an account more now.
     package func takeUpSignIns(in group: KeychainGroup) -> Bool {
@@ -86,7 +87,7 @@ package struct AccountServices: Sendable {
     /// Puts answers of providers into the cluster that could not be reached when they came. An account that a
     /// process is using now is left to that process.
     package func takeUpAnswers(in group: KeychainGroup) {
-        // An answer that cannot be put there now stays in its place: the next process tries again.
+        // A response that cannot be saved now stays in its place: the next process tries again.
         for id in (try? machine.sharing.unsettled(in: group)) ?? [] {
             guard let lock = try? locks.tryLock(id, in: group) else { continue }
             try? machine.sharing.settle(id, in: group)
@@ -154,7 +155,7 @@ package struct AccountServices: Sendable {
         }
     }
 
-    /// Keeps what sign-ins give.
+    /// Keeps the results of sign-ins.
     package var signIn: SignInService { SignInService(accounts: self) }
 
     /// Makes an account the default.
@@ -206,9 +207,9 @@ package struct AccountServices: Sendable {
                 reason: "the sign-in ends at \(end.rfc3339)"))
     }
 
-    /// The store of a sign-in: where the account is that it is for, whatever others are kept in, else that of something new.
+    /// The store of a sign-in: that of its account, in any configuration, else that of a new account.
     ///
-    /// - Throws: what `new` throws.
+    /// - Throws: the errors of `new`.
     package func storeOfSignIn(
         for account: Account?, new: () throws(CredentialError) -> StoreChoice
     ) throws(CredentialError) -> StoreChoice {
@@ -216,10 +217,11 @@ package struct AccountServices: Sendable {
         return StoreChoice(kind: account.store, reason: nil)
     }
 
-    /// The store of something new: the one wished for, else the Secret Service if it answers, else the encrypted file.
+    /// The store of something new: the one wished for, else the Secret Service if it answers, else the encrypted
+    /// file.
     ///
     /// - Throws: the named store's own error when it cannot be used; ``ErrorCode/storeLocked`` when the Secret
-    ///   Service is there but locked: putting the account elsewhere would surprise later.
+    ///   Service is there but locked: putting the account into another store would surprise later.
     package func storeOfNewAccounts(_ wished: StoreKind?) throws(CredentialError) -> StoreChoice {
         if let wished {
             try stores.store(wished).probe()
@@ -240,7 +242,8 @@ package struct AccountServices: Sendable {
 package struct StoreChoice: Sendable {
     /// The kind of the store.
     package let kind: StoreKind
-    /// Why that is not the Secret Service, where nobody asked for another; to be told once something is kept.
+    /// Why that is not the Secret Service, if the user did not ask for another; to be reported once the store keeps
+    /// data.
     package let reason: LocalizedMessage?
 
     /// A choice that was made.

@@ -10,16 +10,16 @@ package final class ClusterWatcher: Sendable {
 
     private struct State {
         var isStopped = false
-        /// The groups that are followed, and whether what happens there is seen.
+        /// The followed groups, and whether their events are seen.
         var followed: [KeychainGroup: Bool] = [:]
     }
 
-    /// Makes it; nothing is followed yet.
+    /// Makes it; it follows no group yet.
     ///
     /// - Parameters:
-    ///   - accounts: what it works on.
+    ///   - accounts: the accounts that it works on.
     ///   - start: starts a thread.
-    ///   - warn: is told once that the other hosts of a group are not seen for now; from any thread.
+    ///   - warn: called once, from any thread, when the other hosts of a group are not seen for now.
     package init(
         _ accounts: AccountServices,
         start: @escaping @Sendable (@escaping @Sendable () -> Void) throws(CredentialError) -> Void,
@@ -33,8 +33,8 @@ package final class ClusterWatcher: Sendable {
     /// How often to look whether a group is shared by now, in milliseconds.
     package static let interval: Int64 = 10_000
 
-    /// Begins to follow those of the groups that are shared and not followed yet, and puts answers of providers into the
-    /// clusters that could not be reached when they came.
+    /// Begins to follow those of the groups that are shared and not followed yet, and puts answers of providers
+    /// into the clusters that could not be reached when they came.
     package func look(_ groups: [KeychainGroup]) {
         for group in groups {
             var isNew = false

@@ -1,11 +1,13 @@
 /// The records of accounts, with each registration in the form that definitions have now.
 ///
-/// A record that credmgr wrote before names its registration in the earlier form (``ClientIdentity/earlier``). It is read as the
-/// registration of the account's own type if that type has this earlier form, and as it is if nothing defines the type. So every
-/// other part compares registrations of one form, and the next write of a record stores it.
+/// A record that credmgr wrote before names its registration in the earlier form (``ClientIdentity/earlier``). It
+/// is read as the registration of the account's own type if that type has this earlier form, and as it is if the
+/// type has no definition. So every other part compares registrations of one form, and the next write of a record
+/// stores it.
 struct CurrentRecords: AccountRecordStore {
     let base: any AccountRecordStore
-    /// The registration that the type of a name has; `nil` if nothing defines it, or the definition cannot be used.
+    /// The registration that the type of a name has; `nil` if it has no definition, or the definition cannot be
+    /// used.
     let registration: @Sendable (_ type: String) -> ClientIdentity?
 
     private func current(_ account: Account) -> Account {

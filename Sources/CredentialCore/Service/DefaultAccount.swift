@@ -3,8 +3,8 @@ package struct DefaultAccount: Sendable {
     /// The account services that it uses.
     let accounts: AccountServices
 
-    /// Makes an account the default. The newest choice counts, so that whatever happens between the steps, there is one
-    /// default.
+    /// Makes an account the default. The newest choice counts, so that there is one default even after an
+    /// interruption between the steps.
     ///
     /// - Throws: ``ErrorCode/noSuchAccount`` for one that was forgotten; the errors of the records.
     package func choose(_ account: Account, in group: KeychainGroup) throws(CredentialError) {

@@ -6,7 +6,7 @@ package struct ExpectedIdentity: Sendable, Hashable {
     package let accountID: String
     /// The type it was signed in under.
     package let type: String
-    /// The provider, and the client that it was signed in by: at another one the same subject is somebody else.
+    /// The provider, and the client that it was signed in by: at another one the same subject is a different user.
     package let registration: ClientIdentity
     /// The subject identifier of the account at the provider.
     package let subject: String
@@ -22,7 +22,7 @@ package struct ExpectedIdentity: Sendable, Hashable {
         name = account.shownName
     }
 
-    /// Reads what ``json`` gave; `nil` where it is not that.
+    /// Reads the output of ``json``; `nil` for any other value.
     package init?(_ json: JSONObject) {
         guard let accountID = json["account"]?.string, let type = json["type"]?.string,
             let provider = json["provider"]?.string, let clientID = json["client_id"]?.string,
@@ -40,7 +40,7 @@ package struct ExpectedIdentity: Sendable, Hashable {
         ])
     }
 
-    /// Refuses a sign-in of somebody else.
+    /// Refuses a sign-in of a different user.
     ///
     /// - Parameter again: the command that signs in again, for the hint.
     /// - Throws: ``ErrorCode/denied``, naming both.

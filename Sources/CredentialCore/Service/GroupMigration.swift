@@ -1,16 +1,16 @@
-/// Moves the accounts of a group of this machine into a cluster, and what is left of them back.
+/// Moves the accounts of a group of this machine into a cluster, and the remaining ones back.
 package struct GroupMigration: Sendable {
     /// The account services that it uses.
     let accounts: AccountServices
 
-    /// Shares a group: every account is put into the cluster, and what this machine had of it is forgotten.
+    /// Shares a group: puts every account into the cluster, and forgets this machine's data of it.
     ///
-    /// No account can be refreshed meanwhile. At whatever moment this ends, the group is either of this machine alone, and
-    /// its accounts are here, or shared, and they are there.
+    /// No account can be refreshed meanwhile. If this ends at any moment, the group is either of this machine
+    /// alone, and its accounts are here, or shared, and they are there.
     ///
     /// - Returns: this host, and how many accounts it was.
-    /// - Throws: ``ErrorCode/usage`` for one that is shared already; ``ErrorCode/lockTimeout``; the errors of the stores and the
-    ///   cluster.
+    /// - Throws: ``ErrorCode/usage`` for one that is shared already; ``ErrorCode/lockTimeout``; the errors of the
+    ///   stores and the cluster.
     package func share(
         _ group: KeychainGroup, by backend: ClusterConfiguration, passphrase: Secret?
     ) throws(CredentialError) -> (host: GroupMember, accounts: Int) {
@@ -43,13 +43,13 @@ package struct GroupMigration: Sendable {
         return (host, sets.count)
     }
 
-    /// Asks to be let into a shared group. If the file that says how the group is shared is damaged, this host is
-    /// let in as the host that it was, and the file is written anew.
+    /// Asks to be let into a shared group. If the file that describes the group's sharing is damaged, this host is
+    /// let in as the host that it was, and the file is written again.
     ///
     /// A host that waits to be let in may say it again.
     ///
-    /// - Throws: ``ErrorCode/usage`` where this machine has accounts of its own in a group of that name, or belongs to it already;
-    ///   ``ErrorCode/denied`` where the group has another fingerprint than `backend` expects.
+    /// - Throws: ``ErrorCode/usage`` if this machine has accounts of its own in a group of that name, or belongs to
+    ///   it already; ``ErrorCode/denied`` if the group has another fingerprint than `backend` expects.
     package func join(
         _ group: KeychainGroup, by backend: ClusterConfiguration, passphrase: Secret?
     ) throws(CredentialError) -> GroupMember {
@@ -81,7 +81,7 @@ package struct GroupMigration: Sendable {
         return host
     }
 
-    /// Whether the file is damaged that says how a group is shared: then nothing else is known of the group.
+    /// Whether the file is damaged that describes a group's sharing: then credmgr knows no more of the group.
     private func hasDamagedFile(_ group: KeychainGroup) throws(CredentialError) -> Bool {
         do throws(CredentialError) { _ = try accounts.machine.sharing.backend(of: group) } catch {
             guard error.code == .storeDamaged else { throw error }
@@ -101,11 +101,11 @@ package struct GroupMigration: Sendable {
 
     /// Leaves a shared group.
     ///
-    /// - Parameter keep: the store of this machine that takes the accounts; `nil` to take none. Grants that the
-    ///   group goes on using stay with it: those accounts have to sign in again once their access tokens have
-    ///   expired.
-    /// - Returns: how many accounts are kept, whether this was the last host, and what is to be told of it.
-    /// - Throws: ``ErrorCode/usage`` for the last host where sign-ins would be gone with it.
+    /// - Parameter keep: the store of this machine that takes the accounts; `nil` to leave the accounts. Grants
+    ///   that the group goes on using stay with it: those accounts have to sign in again once their access tokens
+    ///   have expired.
+    /// - Returns: how many accounts are kept, whether this was the last host, and the messages to report.
+    /// - Throws: ``ErrorCode/usage`` for the last host if sign-ins would be gone with it.
     package func leave(
         _ group: KeychainGroup, keepingIn store: StoreKind?
     ) throws(CredentialError) -> (kept: Int, wasLast: Bool, departure: LeaveResult) {
@@ -142,7 +142,7 @@ package struct GroupMigration: Sendable {
     }
 
     /// Keeps an account of the group that is left, in the place of this machine's copy of it: one record takes the
-    /// place of the other, and at no moment is there none. If another cluster answers, the copy is all that there
+    /// place of the other, and a record is always present. If another cluster answers, the copy is all that there
     /// is.
     ///
     /// - Returns: whether it was not kept yet: an earlier run may have ended when it was, and not yet noted.
@@ -164,7 +164,7 @@ package struct GroupMigration: Sendable {
         set.account.store = store
         switch try accounts.repository.save(&set, in: group) {
         case .stored, .kept: break
-        // Nothing leads to what the keyring has: the record is that of the copy.
+        // No record leads to the data in the keyring: the record is that of the copy.
         case .unlisted(let failure): throw failure
         case .journaled(let failure):
             // A token set that no process could open is not kept. The cluster has it still, and only here it would
@@ -183,7 +183,8 @@ package struct GroupMigration: Sendable {
 
     /// Forgets a shared group on this host, and asks no cluster.
     ///
-    /// - Returns: what the others call this host, and of how many accounts a sign-in, or new tokens, were here alone, and are gone.
+    /// - Returns: the name by which the others know this host, and the number of accounts that lose a sign-in, or
+    ///   new tokens, that only this host had.
     /// - Throws: as ``GroupMembershipService/forget(_:_:)``.
     package func forget(_ group: KeychainGroup) throws(CredentialError) -> (host: String, lost: Int) {
         let own = Set(
@@ -200,7 +201,7 @@ package struct GroupMigration: Sendable {
         return (host, own.count)
     }
 
-    /// Drops this machine's copies of what the cluster has. An account that an earlier run has kept here may have
+    /// Drops this machine's copies of the cluster's data. An account that an earlier run has kept here may have
     /// been refreshed since.
     private func dropCopies(of group: KeychainGroup) throws(CredentialError) {
         for id in try accounts.records.index(of: group, .ids).ids { try dropCopy(of: id, in: group) }
@@ -224,7 +225,7 @@ package struct GroupMigration: Sendable {
         }
     }
 
-    /// Nobody leaves with sign-ins that the cluster has not taken yet: with the group's key they would be lost.
+    /// No host leaves with sign-ins that the cluster has not taken yet: with the group's key they would be lost.
     private func checkSignIns(_ group: KeychainGroup) throws(CredentialError) {
         guard try accounts.repository.signInsWaiting(in: group, of: .etcd).isEmpty,
             try accounts.repository.accountsOfWaitingLogins(in: group).isEmpty
@@ -238,7 +239,7 @@ package struct GroupMigration: Sendable {
         }
     }
 
-    /// A token set without what the group goes on using.
+    /// A token set without the grants that the group goes on using.
     private func withoutGrants(_ set: TokenSet) -> TokenSet {
         let reason = "this host has left the shared group, which goes on using the sign-in"
         var set = set

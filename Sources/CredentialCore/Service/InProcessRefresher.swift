@@ -25,7 +25,7 @@ package struct InProcessRefresher: TokenRefresher {
             accounts.cache.keep(answer.token, of: account.id, in: request.group, now: accounts.clock.now)
             return answer
         }
-        // Of several sign-ins the newest one that has what is asked for is used.
+        // Of several sign-ins it uses the newest one with the requested access.
         let wanted = request.subject?.scope ?? request.scope
         if account.store != .etcd, set.prefer(scope: wanted, of: request.key.policy, now: accounts.clock.now),
             case .overtaken = try accounts.repository.save(&set, in: request.group)
@@ -49,8 +49,8 @@ package struct InProcessRefresher: TokenRefresher {
                 "it was signed in at \(UntrustedText.shown(account.registration.shownProvider)), but its account "
                     + "type now has another provider or client")
         }
-        // From here on nobody else refreshes the account, also if the file of its lock was removed. So the look at what is used
-        // comes after it.
+        // From here on no other process refreshes the account, even if the file of its lock was removed. So the
+        // check for used tokens comes after it.
         let looked = accounts.machine.bootClock.milliseconds
         if account.store != .etcd { try accounts.repository.reserve(for: set, in: request.group) }
         do throws(CredentialError) {
@@ -66,7 +66,7 @@ package struct InProcessRefresher: TokenRefresher {
         guard account.store == .etcd || !accounts.repository.isUsed(grant)
         else {
             accounts.repository.releaseReserve(for: set, in: request.group)
-            // Another one may have refreshed it since it was read, where the file of the lock was removed.
+            // Another process may have refreshed it since it was read, if the file of the lock was removed.
             if try read(request).grants[request.key.policy]?.toSend != grant.toSend { throw Self.changed(account) }
             let failure = request.signInRequired(
                 "its refresh token was already used: the store is older than this machine's records")
@@ -87,7 +87,7 @@ package struct InProcessRefresher: TokenRefresher {
                     .signInRequired, "the grant does not include the requested scope: \(error.text)",
                     details: error.details)
             }
-            // An adapter's hint knows neither the account and its group nor what was asked for.
+            // An adapter's hint does not know the account, its group or the request.
             if error.code == .signInRequired || error.hint?.hasPrefix("credmgr login ") == true {
                 error.advice = request.login.hint
             }
@@ -100,7 +100,7 @@ package struct InProcessRefresher: TokenRefresher {
     }
 
     /// That a grant cannot be refreshed. If it never could be refreshed, the same sign-in would end as soon: the
-    /// hint says what to change first.
+    /// hint first names the necessary change.
     private func withoutRefresh(
         _ grant: Grant, _ request: TokenService.Request
     ) throws(CredentialError) -> CredentialError {
@@ -120,7 +120,8 @@ package struct InProcessRefresher: TokenRefresher {
             && set.further.contains { $0.policy == policy && $0.grant.isRefreshable }
     }
 
-    /// Whether an account is of the client and the provider that its type names now: no other is shown its refresh token.
+    /// Whether an account is of the client and the provider that its type names now: no other is shown its refresh
+    /// token.
     private func belongs(_ account: Account, to type: AccountType) throws(CredentialError) -> Bool {
         let own = try ClientIdentity(of: type, accounts.machine.adapters)
         // A type that only the calling program has defined is known to no catalog.
@@ -128,7 +129,7 @@ package struct InProcessRefresher: TokenRefresher {
         return account.registration.current { own } == own
     }
 
-    /// For a token exchange the token to exchange is refreshed first where it has ended.
+    /// For a token exchange, the token to exchange is refreshed first if it has ended.
     private func refresh(
         _ set: TokenSet, _ request: TokenService.Request, holding lock: any HeldLock, lookedAt: Int64
     ) throws(CredentialError) -> TokenService.Answer {

@@ -1,10 +1,11 @@
-/// Gives the encrypted file of a group another key, and has everything sealed with it that the one before has sealed.
+/// Gives the encrypted file of a group another key, and has everything sealed with it that the one before has
+/// sealed.
 ///
-/// The file keeps a key that was replaced until nothing names it any more: no record, and no first sign-in that
-/// waits in the journal. That is looked at when all was sealed again, and everybody has written who had sealed
-/// before (``TokenSetRepository/lockOfSeals``), so that nobody is about to write what a forgotten key has sealed. A
-/// record that cannot be read may name any key, and then no key is forgotten. A key too many costs nothing but the
-/// secrecy of what it has sealed.
+/// The file keeps a key that was replaced as long as a record, or a first sign-in that waits in the journal, names
+/// it. This is checked after all was sealed again, and after every process that sealed earlier has written
+/// (``TokenSetRepository/lockOfSeals``). So no process is about to write data that a forgotten key has sealed. A
+/// record that cannot be read may name any key, and then no key is forgotten. An extra key costs only the secrecy
+/// of its sealed data.
 package struct KeyReplacement: Sendable {
     /// The account services that it uses.
     let accounts: AccountServices
@@ -23,19 +24,19 @@ package struct KeyReplacement: Sendable {
         case before
         /// The new key.
         case new
-        /// Nobody knows: the file cannot be read now.
+        /// Not known: the file cannot be read now.
         case unknown
     }
 
     /// The name of the lock of those who replace the key of a group.
     private static let lockName = "store-rekey"
-    /// How often what others have sealed meanwhile is sealed again.
+    /// How often data that others have sealed meanwhile is sealed again.
     private static let rounds = 4
 
-    /// Looks whether all that is sealed can be sealed again: before the key is replaced that costs nothing.
+    /// Checks that all sealed data can be sealed again: before the key is replaced, a failure costs no data.
     ///
-    /// - Throws: the error of the first record or sign-in that cannot be read or opened; ``ErrorCode/lockTimeout`` where somebody
-    ///   has an account's lock for too long.
+    /// - Throws: the error of the first record or sign-in that cannot be read or opened; ``ErrorCode/lockTimeout``
+    ///   if another process has an account's lock for too long.
     package func look(_ group: KeychainGroup) throws(CredentialError) {
         let vault = try accounts.stores.vault()
         let ids = try sealed(of: group) { (error) throws(CredentialError) in throw error }.map(\.id)
@@ -48,9 +49,9 @@ package struct KeyReplacement: Sendable {
         }
     }
 
-    /// Replaces the key of a group's file; makes the file where there is none.
+    /// Replaces the key of a group's file; makes the file if it is missing.
     ///
-    /// - Parameter key: what opens the file from then on, and alone.
+    /// - Parameter key: the only key that opens the file from then on.
     package func run(_ group: KeychainGroup, with key: StoreKey) -> Outcome {
         let lock: any HeldLock
         let standing: String?
@@ -81,7 +82,7 @@ package struct KeyReplacement: Sendable {
         } catch { return .unknown }
     }
 
-    /// Says of a lock of the group, which is no account's, who waits for whom.
+    /// Reports a timeout of the group's lock, which is no account's, with the group and the lock's holder.
     static func naming<Result>(
         _ group: KeychainGroup, _ body: () throws(CredentialError) -> Result
     ) throws(CredentialError) -> Result {
@@ -93,7 +94,7 @@ package struct KeyReplacement: Sendable {
         }
     }
 
-    /// - Throws: what stood in the way of one of the accounts. The key that has sealed its token set is kept.
+    /// - Throws: the first error of one of the accounts. The key that has sealed its token set is kept.
     private func renewAndForget(_ group: KeychainGroup) throws(CredentialError) {
         for _ in 0..<Self.rounds {
             let failure = try renew(group)
@@ -107,9 +108,9 @@ package struct KeyReplacement: Sendable {
             hint: "try again")
     }
 
-    /// Seals again what another key than the current one has sealed, one account at a time and under its lock.
+    /// Seals again the data of any key other than the current one, one account at a time and under its lock.
     ///
-    /// - Returns: what first stood in the way of one; the others' turn comes.
+    /// - Returns: the first account's error; the others are still tried.
     private func renew(_ group: KeychainGroup) throws(CredentialError) -> CredentialError? {
         var failure: CredentialError?
         let current = try accounts.stores.vault().currentKey(of: group)
@@ -125,12 +126,12 @@ package struct KeyReplacement: Sendable {
         return failure
     }
 
-    /// Forgets the keys that nothing names any more.
+    /// Forgets the keys that are no longer named.
     ///
     /// - Returns: how many keys are kept that were replaced.
     private func forget(_ group: KeychainGroup) throws(CredentialError) -> Int {
         // A process that sealed a token set before this moment has written it; a process that seals from here on
-        // first reads which key is the current one. So nobody waits for the look at all accounts.
+        // first reads which key is the current one. So the check of all accounts makes no process wait.
         do throws(CredentialError) {
             let seals = try accounts.locks.lock(
                 TokenSetRepository.lockOfSeals, in: group, seconds: TokenSetRepository.sealPatience)
@@ -147,9 +148,10 @@ package struct KeyReplacement: Sendable {
 
     // MARK: What names a key
 
-    /// Everything of a group that was sealed with a key of its file: token sets in records, and first sign-ins in the journal.
+    /// Everything of a group that was sealed with a key of its file: token sets in records, and first sign-ins in
+    /// the journal.
     ///
-    /// - Parameter unreadable: takes what cannot be read, and so may name any key.
+    /// - Parameter unreadable: takes unreadable entries, which may name any key.
     private func sealed(
         of group: KeychainGroup, unreadable: (CredentialError) throws(CredentialError) -> Void
     ) throws(CredentialError) -> [(id: String, key: String)] {
@@ -175,8 +177,8 @@ package struct KeyReplacement: Sendable {
         return found
     }
 
-    /// Whether a first sign-in that waits in the journal can still be opened. One that no key opens is lost already, and
-    /// needs no key.
+    /// Whether a first sign-in that waits in the journal can still be opened. One that no key opens is lost
+    /// already, and needs no key.
     private func isOpenable(
         _ sealed: SealedTokenSet, of id: String, in group: KeychainGroup
     ) throws(CredentialError) -> Bool {
@@ -197,7 +199,7 @@ package struct KeyReplacement: Sendable {
     /// Returns the token set that a journal entry has sealed in that way; `nil` for an entry that the token set of
     /// an account opens.
     ///
-    /// - Throws: ``ErrorCode/unsupported`` for what a newer version has written.
+    /// - Throws: ``ErrorCode/unsupported`` for data of a newer version.
     private static func kept(
         _ bytes: [UInt8], of id: String, in group: KeychainGroup
     ) throws(CredentialError) -> SealedTokenSet? {

@@ -1,6 +1,7 @@
 import StrictJSON
 
-/// Everything outside that accounts need, as one bundle: made by `LocalMachine`, or by a test. Making it opens nothing.
+/// Everything outside that accounts need, as one bundle: made by `LocalMachine`, or by a test. Making it opens no
+/// file.
 package struct MachinePorts: Sendable {
     /// The environment variables.
     package var environment: [String: String]
@@ -23,9 +24,9 @@ package struct MachinePorts: Sendable {
     package var transport: any HTTPTransport
     /// The accounts as they are kept.
     private var keptRecords: any AccountRecordStore
-    /// Defines types that no file defines, as a program does for itself; `nil` for what it does not define.
+    /// Defines types that no file defines, as a program does for itself; `nil` for any other type.
     package var ownType: @Sendable (_ name: String) -> AccountType? = { _ in nil }
-    /// Which refresh tokens are used up.
+    /// Which refresh tokens are already used.
     package var usedTokens: any UsedRefreshTokens
     /// Locks of accounts.
     package var locks: any AccountLocks
@@ -35,7 +36,7 @@ package struct MachinePorts: Sendable {
     package var events: any EventLog
     /// The cache of access tokens.
     package var tokenCache: any AccessTokenCache
-    /// The state of files, which says how long what is cached holds.
+    /// The state of files, which decides how long cached data is valid.
     package var fileStates: any FileStamps
     /// The documents that providers publish, kept from one call to the next.
     package var metadataCache: any MetadataCache
@@ -103,14 +104,15 @@ package struct MachinePorts: Sendable {
         set { keptRecords = newValue }
     }
 
-    /// The registration that the record of an account has, in whatever form it was written; `nil` if there is no record.
+    /// The registration that the record of an account has, in the form in which it was written; `nil` if there is
+    /// no record.
     ///
     /// - Throws: as ``AccountRecordStore/read(_:in:)``.
     func keptRegistration(of id: String, in group: KeychainGroup) throws(CredentialError) -> ClientIdentity? {
         try keptRecords.read(id, in: group)?.account.registration
     }
 
-    /// Gives the definition of a name, a program's own first; `nil` if there is none that can be used.
+    /// Gives the definition of a name, a program's own first; `nil` if there is no usable definition.
     var definition: @Sendable (_ name: String) -> AccountType? {
         { [ownType, catalog] in ownType($0) ?? (try? catalog.definition(of: $0).type) }
     }
@@ -123,7 +125,7 @@ package struct MachinePorts: Sendable {
         AccountTypeCatalog(folders: typeFolders, files: typeFiles, readSettings: readSettings)
     }
 
-    /// Reads secrets from where people keep them.
+    /// Reads secrets from the user's places for them.
     ///
     /// - Parameter timeout: how long the caller waits for a command, in seconds.
     package func secrets(timeout: Int?) -> SecretReader {

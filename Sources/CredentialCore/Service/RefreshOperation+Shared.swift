@@ -1,15 +1,16 @@
 import Synchronization
 
-// A refresh in a group that several hosts share: the cluster is told before the provider is asked.
+// A refresh in a group that several hosts share: credmgr informs the cluster before it asks the provider.
 extension RefreshOperation {
     /// Refreshes and persists, exactly once among all hosts.
     ///
     /// - Parameters:
-    ///   - isDemanded: whether a new token is wanted whatever there is.
-    ///   - waited: for how many seconds was waited so far: for a peer on this host, which may have waited for another host itself,
-    ///     or for nodes of the cluster.
-    /// - Throws: as ``SharedGroupService/refresh(_:in:)``; ``ErrorCode/temporary`` where the token that is there was issued in what
-    ///   this host calls the future: hosts whose clocks differ would refresh each other's tokens again and again.
+    ///   - isDemanded: whether a new token is wanted in any case.
+    ///   - waited: for how many seconds was waited so far: for a peer on this host, which may have waited for
+    ///     another host itself, or for nodes of the cluster.
+    /// - Throws: as ``SharedGroupService/refresh(_:in:)``; ``ErrorCode/temporary`` if the present token was issued
+    ///   in the future by this host's clock: hosts whose clocks differ would refresh each other's tokens again and
+    ///   again.
     func refreshShared(
         _ job: RefreshJob, takesOver: Bool, isDemanded: Bool, waited: Int64
     ) throws(CredentialError) -> RefreshOutcome {
@@ -50,7 +51,7 @@ extension RefreshOperation {
                 let watch = SentRequestTracker(accounts.machine.transport)
                 // Some adapters send by themselves.
                 do throws(CredentialError) { try check.run() } catch { return .unsent(error) }
-                // The watch stands behind the check, so that a request which that refuses counts as not sent.
+                // The watch follows the check, so that a request which the check refuses counts as not sent.
                 var context = accounts.adapterContext(
                     of: job.type, over: CheckedTransport(base: watch, check: check))
                 context.saveFirst = { (finding) throws(CredentialError) in told.withLock { $0.finding = finding } }
@@ -62,7 +63,7 @@ extension RefreshOperation {
                     told.withLock { $0.issued = (issued, request.grant) }
                     return .issued(refreshed(set, by: issued, job, accounts.clock.now))
                 } catch {
-                    // The response is refused, and what it brought is the account's from now on.
+                    // The response is refused, and its tokens are the account's from now on.
                     if let finding = told.withLock({ $0.finding }) {
                         told.withLock { ($0.refusal, $0.sent) = (error, request.grant) }
                         return .issued(noted(finding, in: set, job))
@@ -162,7 +163,7 @@ extension RefreshOperation {
     }
 }
 
-/// Notes whether a request may have reached the provider without an answer that says that it did nothing.
+/// Notes whether a request may have reached the provider without a response that reports it as refused.
 private final class SentRequestTracker: HTTPTransport {
     private let base: any HTTPTransport
     private let sent = Mutex(false)
@@ -175,7 +176,7 @@ private final class SentRequestTracker: HTTPTransport {
         guard request.method != "GET" else { return try base.send(request, observer: observer) }
         do throws(CredentialError) {
             let response = try base.send(request, observer: observer)
-            // 4xx and 503 are refusals; any other failure may have come after the token was used up.
+            // 4xx and 503 are refusals; any other failure may have come after the token was used.
             if !(400..<500).contains(response.status), response.status != 503 { sent.withLock { $0 = true } }
             return response
         } catch {

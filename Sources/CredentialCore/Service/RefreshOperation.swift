@@ -56,7 +56,7 @@ package struct RefreshOperation: Sendable {
         return try persist(issued, job, sent: request.grant)
     }
 
-    /// The id of a grant that has none yet.
+    /// The ID of a grant that has no ID yet.
     var newID: String { Grant.newID(accounts.machine.random) }
 
     /// The request to the adapter.
@@ -67,8 +67,8 @@ package struct RefreshOperation: Sendable {
         return request
     }
 
-    /// Looks again whether this process alone has the account: its lock is the one that others wait for, its mark is there, and
-    /// the account has the same refresh token, which is not used up.
+    /// Checks again that this process alone has the account: its lock is the one that others wait for, its mark is
+    /// there, and the account has the same refresh token, which is unused.
     ///
     /// - Throws: ``ErrorCode/temporary`` if another process has had the account; the errors of the store.
     private func checkIsOurs(_ job: RefreshJob, _ expected: TokenSet) throws(CredentialError) {
@@ -92,7 +92,8 @@ package struct RefreshOperation: Sendable {
         return try accounts.machine.journal.isMarkedForSending(account.id, in: job.group)
     }
 
-    /// Refreshes with the older token of a provider that takes it though it has given a newer one, which it refused.
+    /// Refreshes with the older token of a provider that takes it though it has given a newer one, which it
+    /// refused.
     private func refresh(with older: Grant, _ job: RefreshJob) throws(CredentialError) -> RefreshOutcome {
         var job = job
         job.tokenSet.grants[job.key.policy] = older
@@ -105,10 +106,10 @@ package struct RefreshOperation: Sendable {
 
     // MARK: A response that is not used
 
-    /// Saves what a response brought that is refused, or not judged yet, before anything else is done with it.
+    /// Saves the tokens of a response that is refused, or not judged yet, before any other step.
     ///
     /// - Returns: the account's token set from now on.
-    /// - Throws: the errors of the store, where neither the store nor the journal took it; ``ErrorCode/temporary``.
+    /// - Throws: the errors of the store, if neither the store nor the journal took it; ``ErrorCode/temporary``.
     private func save(_ finding: RefreshFinding, _ job: RefreshJob) throws(CredentialError) -> TokenSet {
         let account = job.tokenSet.account
         let policy = job.key.policy
@@ -134,7 +135,7 @@ package struct RefreshOperation: Sendable {
         return set
     }
 
-    /// `set` with what a response brought that is not used.
+    /// `set` with the unused tokens of a response.
     func noted(_ finding: RefreshFinding, in set: TokenSet, _ job: RefreshJob) -> TokenSet {
         var set = set
         guard var grant = set.grants[job.key.policy] else { return set }
@@ -177,7 +178,8 @@ package struct RefreshOperation: Sendable {
                 issued.grant.rotation = latest.rotation + (isSaved ? 0 : 1)
             }
         }
-        // The provider has answered: no copy brings the token back that it was asked with, whether the new one is kept or not.
+        // The provider has answered: no copy brings the token back that it was asked with, whether the new one is
+        // kept or not.
         defer {
             for old in Set([sent.refreshToken, latest.toSend.refreshToken]) {
                 accounts.repository.recordUsed(
@@ -190,7 +192,7 @@ package struct RefreshOperation: Sendable {
         if case .overtaken(let newer?) = outcome,
             newer.grants[job.key.policy] == job.tokenSet.grants[job.key.policy]
         {
-            // Something else of the account was changed; the grant still is the one that was just used up.
+            // Other data of the account was changed; the grant still is the one that was just used.
             set = refreshed(newer, by: issued, job, now)
             outcome = try keep(&set, job)
         }
@@ -220,8 +222,8 @@ package struct RefreshOperation: Sendable {
         return RefreshOutcome(token: token, idToken: issued.grant.idToken, warnings: warnings)
     }
 
-    /// Keeps what was issued. If neither the store nor the journal takes it, and the provider has replaced the refresh token,
-    /// the sign-in is lost, and the record says so as far as it can be written.
+    /// Keeps the issued tokens. If neither the store nor the journal takes it, and the provider has replaced the
+    /// refresh token, the sign-in is lost, and the record notes the loss as far as it can be written.
     private func keep(
         _ set: inout TokenSet, _ job: RefreshJob
     ) throws(CredentialError) -> TokenSetRepository.Outcome {
@@ -248,7 +250,7 @@ package struct RefreshOperation: Sendable {
         }
     }
 
-    /// `set` with what was issued.
+    /// `set` with the issued tokens.
     func refreshed(
         _ set: TokenSet, by issued: IssuedTokens, _ job: RefreshJob, _ now: Timestamp
     ) -> TokenSet {
@@ -259,12 +261,12 @@ package struct RefreshOperation: Sendable {
             set.account.refreshExpiresAt = issued.grant.refreshExpiresAt
             set.account.endsWithToken = issued.endWithToken
         } else {
-            // An exchange says nothing of the grant.
+            // An exchange has no news of the grant.
             set.grants[job.key.policy]?.adapterState = issued.grant.adapterState
         }
         set.account.updatedAt = now
         if let token = issued.accessToken { set.keep(token, now: now) }
-        // A token had by exchange is one for another API; the account's own is what it is listed with.
+        // A token from an exchange is one for another API; the account is listed with its own token.
         if let token = issued.accessToken, job.subjectKey == nil {
             set.account.expiresAt = token.expiresAt
             set.account.scope = token.scope
@@ -272,8 +274,8 @@ package struct RefreshOperation: Sendable {
         return set
     }
 
-    /// Notes that the provider takes the grant no more, unless the store holds another refresh token by now than the
-    /// one that was sent: then nothing is changed, and a peer's fresh token is given out.
+    /// Notes that the provider takes the grant no more. If the store holds another refresh token by now than the
+    /// sent one, it changes no data and gives out a peer's fresh token.
     private func markLost(
         _ job: RefreshJob, _ sent: Grant, _ error: CredentialError
     ) throws(CredentialError) -> RefreshOutcome {
@@ -321,8 +323,8 @@ package struct RefreshOperation: Sendable {
 }
 
 extension RefreshJob {
-    /// Whether what was issued is news of the grant that was sent: it always is but for a token exchange, which may leave
-    /// the grant alone. A plugin may refresh the grant for an exchange.
+    /// Whether the issued tokens are news of the grant that was sent: they always are, except after a token
+    /// exchange, which may leave the grant alone. A plugin may refresh the grant for an exchange.
     func isRefresh(_ issued: IssuedTokens, of sent: Grant?) -> Bool {
         subjectKey == nil || issued.grant.refreshToken != sent?.refreshToken
     }
@@ -332,12 +334,12 @@ extension Grant {
     /// A new value for ``id``.
     static func newID(_ random: any RandomSource) -> String { Base64URL.encode(random.bytes(16)) }
 
-    /// Whether the provider takes a refresh token though it has given a newer one: an earlier refresh, or the type, says
-    /// so.
+    /// Whether the provider takes a refresh token though it has given a newer one: an earlier refresh, or the type,
+    /// shows it.
     func takesOlder(under type: AccountType) -> Bool { rotates == false || type.refreshReuse == .tolerated }
 
-    /// The grant with its older refresh token alone, after the provider has refused the pending one; `nil` where there is
-    /// none, or the older one must not be sent again.
+    /// The grant with its older refresh token alone, after the provider has refused the pending one; `nil` without
+    /// an older one, or if it must not be sent again.
     func withoutRefusedPending(under type: AccountType) -> Grant? {
         guard let pending, !pending.isQuarantined, takesOlder(under: type) else { return nil }
         var grant = self
@@ -345,11 +347,11 @@ extension Grant {
         return grant
     }
 
-    /// Notes that a refresh held, and what it says of the provider's rotation.
+    /// Notes that a refresh succeeded, and its evidence of the provider's rotation.
     ///
     /// - Parameters:
     ///   - sent: the grant as it was sent. An adapter may give another one back.
-    ///   - newID: the id of a grant that has none yet.
+    ///   - newID: the ID of a grant that has no ID yet.
     mutating func noteRotation(after sent: Grant, newID: String) {
         awaitsIDToken = false
         pending = nil

@@ -1,13 +1,13 @@
-/// Why sign-ins of a type bring no refresh token, and the command that helps. Such a sign-in ends with its first token, and
-/// the same sign-in once more ends as soon.
+/// Why sign-ins of a type bring no refresh token, and the command that helps. Such a sign-in ends with its first
+/// token, and the same sign-in once more ends as soon.
 package struct RefreshTokenAdvice: Sendable {
     /// The cause, for the end of a sentence.
     package let cause: LocalizedMessage
-    /// The change of the type that helps; `nil` where none does.
+    /// The change of the type that helps; `nil` if no change does.
     package let change: String?
     /// The `prompt` of the sign-in that brings a refresh token.
     package let prompt: String?
-    /// Whether the client itself is what has to be changed, at the provider.
+    /// Whether the client itself has to be changed, at the provider.
     private let isOfClient: Bool
     private let type: String
     private let clientID: String
@@ -26,8 +26,8 @@ package struct RefreshTokenAdvice: Sendable {
     /// Finds the cause, once a sign-in has brought no refresh token.
     ///
     /// - Parameters:
-    ///   - scope: what the type's sign-ins ask for (``CredentialAdapter/effectiveScope(_:of:)``).
-    ///   - asked: what the sign-in asked for, where that is known and may be something else.
+    ///   - scope: the scopes that the type's sign-ins ask for (``CredentialAdapter/effectiveScope(_:of:)``).
+    ///   - asked: the scopes that the sign-in asked for, if they are known and may differ.
     package init(_ type: AccountType, scope: [String], asked: [String]? = nil) {
         if let advice = Self.missing(of: type, scope: scope, isCertain: true) {
             self = advice
@@ -44,11 +44,12 @@ package struct RefreshTokenAdvice: Sendable {
         }
     }
 
-    /// Advice for a new type whose sign-ins may bring no refresh token; `nil` if the type has all that is known to be needed.
+    /// Advice for a new type whose sign-ins may bring no refresh token; `nil` if the type has all that is known to
+    /// be needed.
     ///
     /// - Parameters:
     ///   - scope: as for ``init(_:scope:asked:)``.
-    ///   - offered: the scopes that the provider lists; `nil` where it has not been asked, or lists none.
+    ///   - offered: the scopes that the provider lists; `nil` if it has not been asked, or lists no scopes.
     package static func expected(of type: AccountType, scope: [String], offered: [String]?) -> RefreshTokenAdvice? {
         guard [.code, .device, .password].contains(type.signInFlow) else { return nil }
         return missing(
@@ -75,13 +76,13 @@ package struct RefreshTokenAdvice: Sendable {
         }
     }
 
-    /// The command that changes the type; `nil` where no change helps.
+    /// The command that changes the type; `nil` if no change helps.
     package var command: LocalizedMessage? {
         change.map { "credmgr types set \(ShellQuoting.word(type)) \(ShellQuoting.word($0))" }
     }
 
-    /// The command that helps an account without a refresh token: it changes the type where that is to be changed, and signs
-    /// in again.
+    /// The command that helps an account without a refresh token: it changes the type if that is necessary, and
+    /// signs in again.
     package func hint(_ login: LoginHint) -> LocalizedMessage {
         var login = login
         if let prompt {

@@ -65,7 +65,7 @@ package enum RefreshWorkerProtocol {
 
     /// As bytes.
     ///
-    /// - Parameter notes: what was noted for `--verbose`.
+    /// - Parameter notes: the worker's notes for `--verbose`.
     package static func encode(_ answer: TokenService.Answer, notes: [String] = []) -> [UInt8] {
         var object = JSONObject()
         object["token"] = .object(answer.token.json)
@@ -89,7 +89,7 @@ package enum RefreshWorkerProtocol {
         (try? JSONValue.parse(bytes, limits: .ownFile))?.object.flatMap { strings($0["notes"]) } ?? []
     }
 
-    /// Reads an answer, and throws the error that it may be; ``ErrorCode/temporary`` where it is none.
+    /// Reads a response, and throws the error that it may be; ``ErrorCode/temporary`` if it is not a response.
     package static func decodeAnswer(_ bytes: [UInt8]) throws(CredentialError) -> TokenService.Answer {
         guard let object = try? JSONValue.parse(bytes, limits: .ownFile).object else { throw died() }
         if let failure = error(object) { throw failure }

@@ -5,7 +5,8 @@ package struct RegistrationMove: Sendable {
 
     /// The accounts that were signed in under a type and are of its registration, in every group.
     ///
-    /// - Throws: ``ErrorCode/configuration`` for a definition that its adapter cannot use; the errors of the records.
+    /// - Throws: ``ErrorCode/configuration`` for a definition that its adapter cannot use; the errors of the
+    ///   records.
     package func accounts(
         of type: AccountType
     ) throws(CredentialError) -> [(group: KeychainGroup, account: Account)] {
@@ -18,9 +19,9 @@ package struct RegistrationMove: Sendable {
         return found
     }
 
-    /// Writes the registration of a type's accounts as the definition has it now, before another one takes the definition's place: a
-    /// record of the earlier form would be read as the new one's. A group that cannot be read is reported and left as it is; an
-    /// unconfirmed definition does not get its accounts either.
+    /// Writes the registration of a type's accounts as the definition has it now, before another one takes the
+    /// definition's place: a record of the earlier form would be read as the new one's. A group that cannot be read
+    /// is reported and left as it is; an unconfirmed definition does not get its accounts either.
     package func pin(accountsOf type: AccountType) {
         // A definition that cannot be used tells no registration.
         guard let registration = try? ClientIdentity(of: type, accounts.machine.adapters) else { return }
@@ -43,10 +44,10 @@ package struct RegistrationMove: Sendable {
         }
     }
 
-    /// Gives an account another registration, in its record and in what is sealed with its tokens.
+    /// Gives an account another registration, in its record and in the data sealed with its tokens.
     ///
-    /// - Throws: ``ErrorCode/lockTimeout``; the errors of the records and of the account's store. An account of which that is not
-    ///   known to be written has its earlier registration still.
+    /// - Throws: ``ErrorCode/lockTimeout``; the errors of the records and of the account's store. An account of
+    ///   which that is not known to be written has its earlier registration still.
     package func move(
         _ id: String, in group: KeychainGroup, to registration: ClientIdentity
     ) throws(CredentialError) {

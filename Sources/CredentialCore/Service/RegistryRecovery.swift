@@ -1,5 +1,5 @@
-/// Takes accounts up from the token sets in the stores, which carry their accounts' facts: those whose records are lost,
-/// and those that an older version of this program has kept in one file.
+/// Takes accounts up from the token sets in the stores, which carry their accounts' facts: those whose records are
+/// lost, and those that an older version of this program has kept in one file.
 ///
 /// Facts that only the record had are lost with it: which account is the default, and labels given after the last
 /// change of the tokens.
@@ -14,14 +14,15 @@ package struct RegistryRecovery: Sendable {
     package struct StoreInventory: Sendable {
         /// The token sets by account and store: each account's facts, and the generation.
         package var copies: [String: [StoreKind: (account: Account, generation: Int64)]] = [:]
-        /// The ids whose secrets in the encrypted file are not in a record, but where older versions had them.
+        /// The IDs whose secrets in the encrypted file are not in a record, but in the place that older versions
+        /// used.
         package var older: Set<String> = []
         /// The entries without a token set that this program can read: their IDs, and the reasons. An entry that is
         /// not damaged is of a newer version.
         package var unusable: [(store: StoreKind, id: String, error: CredentialError)] = []
         /// The stores that could not be asked, and why.
         package var unread: [(store: StoreKind, error: CredentialError)] = []
-        /// The accounts whose refresh token is known to be used up.
+        /// The accounts whose refresh token is known to be used.
         package var used: [String] = []
         /// The accounts of which that could not be found out, and why.
         package var unknown: [(id: String, error: CredentialError)] = []
@@ -44,7 +45,7 @@ package struct RegistryRecovery: Sendable {
 
     /// Reads all token sets of a group, each once. Never throws for a store: one that cannot be asked is listed.
     ///
-    /// - Parameter isUsed: whether a refresh token of a set is used up.
+    /// - Parameter isUsed: whether a refresh token of a set is used.
     package func inventory(
         of group: KeychainGroup, isUsed: (TokenSet) throws(CredentialError) -> Bool = { _ in false }
     ) -> StoreInventory {
@@ -69,7 +70,7 @@ package struct RegistryRecovery: Sendable {
         return inventory
     }
 
-    /// Reads what the stores have of one account, as ``inventory(of:isUsed:)`` does of all.
+    /// Reads the stores' data of one account, as ``inventory(of:isUsed:)`` does of all.
     package func inventory(of id: String, in group: KeychainGroup) -> StoreInventory {
         var inventory = StoreInventory()
         let isUsed = { (_: TokenSet) throws(CredentialError) in false }
@@ -87,9 +88,9 @@ package struct RegistryRecovery: Sendable {
         return inventory
     }
 
-    /// The token set in a record, which may be sealed anew while it is opened.
+    /// The token set in a record, which may be sealed again while it is opened.
     ///
-    /// - Returns: `nil` where the record has none, or is not there.
+    /// - Returns: `nil` if the record has no token set, or is not there.
     fileprivate func sealedSet(_ id: String, _ group: KeychainGroup) throws(CredentialError) -> TokenSet? {
         var seen: SealedTokenSet?
         for _ in 0..<Self.looks {
@@ -109,11 +110,11 @@ package struct RegistryRecovery: Sendable {
 
     private static let looks = 8
 
-    /// Sets a record aside that cannot be read. The record in its place has the account's id, its names, and
-    /// whether it is the default: from the newest generation beside it that can still be used, or taken up from the
-    /// stores where one of them has its token set; else by what the index knows of it, as an account that has to
-    /// sign in again. Without one, another account would be the only one, or the name another's. The caller holds
-    /// the account's lock, and has seen since that the record cannot be read.
+    /// Sets a record aside that cannot be read. The record in its place has the account's ID, its names, and
+    /// whether it is the default. Its source is the newest generation beside it that can still be used, or a store
+    /// with its token set. Without these the index is the source, and the account has to sign in again. Without
+    /// one, another account would be the only one, or the name another's. The caller holds the account's lock, and
+    /// has seen since that the record cannot be read.
     ///
     /// - Parameters:
     ///   - adapter: which adapter an account type has.
@@ -123,9 +124,10 @@ package struct RegistryRecovery: Sendable {
         _ id: String, in group: KeychainGroup, adapter: (String) -> String, now: Timestamp
     ) throws(CredentialError) {
         let entry = try records.index(of: group, .none).unreadableEntries.first { $0.id == id }
-        // Before anything is changed: a store that is locked now may open what lies there.
+        // This comes before any change: a store that is locked now may open the files there.
         let stray = try usableStray(id, group)
-        // The name stays, so that an account whose repair is interrupted here still counts as one whose record is lost.
+        // The name stays, so that an account whose repair is interrupted here still counts as one whose record is
+        // lost.
         _ = try records.setAside(id, in: group, keepsName: true)
         if let stray {
             try check(try records.write(stray, expecting: nil), id)
@@ -165,8 +167,8 @@ package struct RegistryRecovery: Sendable {
         }
     }
 
-    /// The newest generation of a record beside its place whose token set opens and is not used up, if it is newer than what each
-    /// store has. One of the keyring has none: what the keyring has is taken up from there.
+    /// The newest generation of a record beside its place whose token set opens and is unused, if it is newer than
+    /// that of each store. A record of the keyring has no such generation: its data is taken from the keyring.
     ///
     /// - Throws: the errors of the encrypted file, but for damage.
     private func usableStray(_ id: String, _ group: KeychainGroup) throws(CredentialError) -> AccountRecord? {
@@ -179,7 +181,7 @@ package struct RegistryRecovery: Sendable {
         for case (.secretService, let error) in inventory.unread where error.code == .storeLocked { throw error }
         let newest = inventory.copies[id]?.values.map(\.generation).max() ?? 0
         for record in strays {
-            // What is older is not opened: a file that is locked is none of its business.
+            // An older generation is not opened, so it needs no access to a locked file.
             guard let sealed = record.sealed, sealed.generation > newest else { continue }
             do throws(CredentialError) {
                 let set = try TokenSet(decoding: try stores.vault().open(sealed, of: id, in: group))
@@ -191,9 +193,9 @@ package struct RegistryRecovery: Sendable {
         return nil
     }
 
-    /// Adds the accounts that have no record; what has one stays as it is.
+    /// Adds the accounts that have no record; existing records stay as they are.
     ///
-    /// - Returns: the accounts that were added, and what could not be asked.
+    /// - Returns: the accounts that were added, and the stores that could not be asked.
     /// - Throws: the errors of the records and of the encrypted file.
     package func run(
         _ group: KeychainGroup
@@ -208,7 +210,8 @@ package struct RegistryRecovery: Sendable {
         return (added, inventory.unread)
     }
 
-    /// Adds an account that has no record, by what the stores have of it now. The caller holds the account's lock.
+    /// Adds an account that has no record, from the stores' present data of it. The caller holds the account's
+    /// lock.
     ///
     /// - Returns: the account that was added.
     private func takeUp(_ id: String, _ group: KeychainGroup) throws(CredentialError) -> Account? {
@@ -240,7 +243,7 @@ package struct RegistryRecovery: Sendable {
 }
 
 extension RegistryRecovery.StoreInventory {
-    /// Takes what a store has of an account outside of its record.
+    /// Takes a store's data of an account outside of its record.
     fileprivate mutating func take(
         _ item: SecretItem, _ bytes: [UInt8]?, _ kind: StoreKind,
         _ isUsed: (TokenSet) throws(CredentialError) -> Bool
@@ -252,7 +255,7 @@ extension RegistryRecovery.StoreInventory {
         }
     }
 
-    /// Takes what the record of an account has, if it has any.
+    /// Takes the data of an account's record, if it has any.
     fileprivate mutating func take(
         recordOf id: String, _ rebuild: RegistryRecovery, _ group: KeychainGroup,
         _ isUsed: (TokenSet) throws(CredentialError) -> Bool

@@ -1,11 +1,11 @@
 import Synchronization
 
-/// Looks again, directly before a refresh token is sent, at what allows it to be sent, if long has passed since that was looked at.
+/// Checks again, directly before a refresh token is sent, that it may be sent, if the last check is long past.
 ///
-/// A process may stand still at any place: stopped, suspended with its machine, or waiting for a provider's metadata. Meanwhile
-/// another one may have taken over, and have used the token up.
+/// A process may pause at any place: stopped, suspended with its machine, or waiting for a provider's metadata.
+/// Meanwhile another one may have taken over, and have used the token up.
 package final class SendCheck: Sendable {
-    /// For how long what was seen counts, in milliseconds.
+    /// How long a check counts, in milliseconds.
     package static let validity: Int64 = 5_000
     /// How often it is looked at: a look may itself take too long.
     private static let attempts = 3
@@ -29,9 +29,9 @@ package final class SendCheck: Sendable {
         seen = Mutex(milliseconds)
     }
 
-    /// Looks again where that is due.
+    /// Checks again if that is due.
     ///
-    /// - Throws: what the look throws; ``ErrorCode/temporary`` if each look takes too long.
+    /// - Throws: the errors of the check; ``ErrorCode/temporary`` if each check takes too long.
     package func run() throws(CredentialError) {
         for _ in 0..<Self.attempts {
             let began = clock.milliseconds

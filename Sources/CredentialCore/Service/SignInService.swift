@@ -17,18 +17,19 @@ package struct SignInService: Sendable {
         package var removed: [Grant] = []
     }
 
-    /// Keeps what a sign-in gave.
+    /// Keeps the result of a sign-in.
     ///
-    /// An account of the same registration and subject is refreshed, in the store where its secrets are; else a new
+    /// An account of the same registration and subject is refreshed, in the store that has its secrets; else a new
     /// one is made in `store`.
     ///
     /// - Parameters:
     ///   - forceNew: makes a new account even for a known subject.
     ///   - replaces: whether every other grant of the policy goes, though it can do more.
-    ///   - person: whose sign-in it has to be; `nil` where anybody's will do.
-    ///   - again: the command that signs in again, in such a way that somebody else does not come back once more.
-    /// - Throws: ``ErrorCode/denied`` where somebody else has signed in than was expected; the errors of the store.
-    ///   Then nothing has changed.
+    ///   - person: the user whose sign-in it has to be; `nil` if any user's will do.
+    ///   - again: the command that signs in again, in such a way that a different user does not come back once
+    ///     more.
+    /// - Throws: ``ErrorCode/denied`` if a different user has signed in than was expected; the errors of the store.
+    ///   Then the account is unchanged.
     package func keep(
         _ result: SignInResult, of type: AccountType, registration: ClientIdentity, policy: String,
         in group: KeychainGroup, store: StoreKind, forceNew: Bool, replaces: Bool = false,
@@ -59,11 +60,11 @@ package struct SignInService: Sendable {
             isNew: known == nil, forceNew: forceNew, in: group, because: failure)
     }
 
-    /// How often a sign-in is written again for what others have changed meanwhile.
+    /// How often a sign-in is written again because of others' changes meanwhile.
     private static let attempts = 16
 
-    /// - Returns: `nil` where the account that it was about was changed meanwhile: signed out, and another may have come in its
-    ///   place; or refreshed by another host, in whose tokens the sign-in takes the place of the one before.
+    /// - Returns: `nil` if its account was changed meanwhile. It was signed out, and another may have come in its
+    ///   place; or another host refreshed it, and the sign-in replaces the one before in that host's tokens.
     private func keepOnce(
         _ result: SignInResult, of type: AccountType, registration: ClientIdentity, policy: String,
         in group: KeychainGroup, store: StoreKind, forceNew: Bool, replaces: Bool, for person: ExpectedIdentity?
@@ -116,14 +117,14 @@ package struct SignInService: Sendable {
                 set = stored
                 recorded = record.account.names
             } else {
-                // A damaged token set is replaced, whatever it was.
+                // A damaged token set is replaced in any case.
                 set.generation = record.sealed?.generation ?? 0
             }
         }
         // A grant of another machine has an ID already, which identifies its copies here.
         var grant = result.tokens.grant
         grant.id = grant.id ?? Grant.newID(accounts.machine.random)
-        // Hosts of a shared group know one grant of a policy: the others' refreshes are told apart by it.
+        // Hosts of a shared group know one grant of a policy: it distinguishes the others' refreshes.
         let (kept, removed) = try set.add(
             grant, of: policy, replacing: replaces || account.store == .etcd, now: now)
         if let token = result.tokens.accessToken { set.keep(token, now: now) }
@@ -136,8 +137,8 @@ package struct SignInService: Sendable {
         account.previousNames = account.store == .secretService && recorded != account.names ? recorded : nil
         account.policies = set.grants.keys.filter { !$0.isEmpty }.sorted()
         account.noteFlow(result.tokens.grant.flow, of: policy, under: type)
-        // A policy that gives no refresh token, as one that resets passwords, says nothing of how long the sign-in
-        // lasts where another policy's can be refreshed.
+        // A policy without a refresh token, as one that resets passwords, does not limit how long the sign-in lasts
+        // if another policy's grant can be refreshed.
         let isLasting = set.allGrants.allSatisfy {
             $0.policy == policy && $0.grant == grant || !$0.grant.isRefreshable
         }
@@ -179,9 +180,9 @@ package struct SignInService: Sendable {
             + "credmgr login --account \(account.id) --replace"
     }
 
-    /// Sets room aside for what a sign-in will give, before a person is sent to it.
+    /// Reserves room for the result of a sign-in, before the user is sent to it.
     ///
-    /// - Parameter store: where a new account will be kept, if that is known: it must be one that takes it.
+    /// - Parameter store: the store that will keep a new account, if that is known: it must be one that takes it.
     /// - Throws: ``ErrorCode/storeUnavailable``; as ``SecretStore/checkFirst(of:)``.
     package func reserveRoom(in group: KeychainGroup, of store: StoreKind? = nil) throws(CredentialError) {
         try accounts.machine.sharing.check(group)
@@ -197,9 +198,9 @@ package struct SignInService: Sendable {
         }
     }
 
-    /// Obtains a sign-in with room set aside for it: a full disk is noticed before a code or a refresh token is used up.
+    /// Obtains a sign-in with reserved room: a full disk is noticed before a code or a refresh token is used.
     ///
-    /// - Throws: as ``reserveRoom(in:of:)``; what `obtain` throws.
+    /// - Throws: as ``reserveRoom(in:of:)``; the errors of `obtain`.
     package func withReservedSpace<Value>(
         in group: KeychainGroup, of store: StoreKind? = nil, _ obtain: () throws(CredentialError) -> Value
     ) throws(CredentialError) -> Value {
@@ -208,7 +209,7 @@ package struct SignInService: Sendable {
         return try obtain()
     }
 
-    /// Gives back what ``reserveRoom(in:of:)`` has set aside.
+    /// Gives back the room that ``reserveRoom(in:of:)`` has reserved.
     package func releaseRoom(in group: KeychainGroup) {
         accounts.machine.journal.releaseReserve(for: TokenSetRepository.newAccountLock, in: group)
     }
@@ -233,7 +234,7 @@ package struct SignInService: Sendable {
 
     /// Puts the token set into its store.
     ///
-    /// - Returns: what the user should know; `nil` where somebody else was faster.
+    /// - Returns: the messages for the user; `nil` if another process was faster.
     private func save(
         _ set: inout TokenSet, _ policy: String?, isNew: Bool, in group: KeychainGroup
     ) throws(CredentialError) -> [LocalizedMessage]? {
@@ -243,8 +244,8 @@ package struct SignInService: Sendable {
         case .unlisted(let failure): return ["the account's record was not updated: \(failure)"]
         case .journaled(let failure):
             // If the user refuses the keyring's prompt, or no user can unlock the keyring, the token set is not
-            // kept in another store. The keyring may have taken it all the same: where it cannot be removed now,
-            // the journal leads the next sign-in there.
+            // kept in another store. The keyring may still have taken it: if it cannot be removed now, the journal
+            // leads the next sign-in there.
             if isNew, account.store == .secretService {
                 _ = try? accounts.repository.remove(account, in: group)
                 throw failure
@@ -260,8 +261,8 @@ package struct SignInService: Sendable {
             + "journal, and the next run stores them"
     }
 
-    /// Keeps a sign-in whose account somebody else holds for too long, or whose cluster cannot be reached; the next one who gets
-    /// the lock takes it up.
+    /// Keeps a sign-in whose account another process holds for too long, or whose cluster cannot be reached; the
+    /// next process that gets the lock completes it.
     private func keepForLater(
         _ result: SignInResult, under type: AccountType, policy: String, of account: Account, isNew: Bool,
         forceNew: Bool, in group: KeychainGroup, because failure: CredentialError
@@ -308,11 +309,10 @@ package struct SignInService: Sendable {
         return account
     }
 
-    /// The account of the person who has signed in. That there is none is believed only where the index names every
-    /// account.
+    /// The account of the person who has signed in. Its absence is believed only if the index names every account.
     ///
-    /// - Parameter asOfLast: whether what was seen last will do.
-    /// - Returns: the account; else what is still known of the one whose record is damaged or missing.
+    /// - Parameter asOfLast: whether the last seen state will do.
+    /// - Returns: the account; else the remaining facts of the one whose record is damaged or missing.
     private func known(
         _ result: SignInResult, _ registration: ClientIdentity, _ group: KeychainGroup, _ person: ExpectedIdentity?,
         asOfLast: Bool = false

@@ -7,9 +7,10 @@ package struct SignOutService: Sendable {
     ///
     /// - Parameters:
     ///   - policy: only the grant of this policy; the account goes with its last one.
-    ///   - beforehand: is given what is about to be forgotten, each with its policy, under the lock, to revoke it.
-    /// - Throws: ``ErrorCode/noSuchAccount`` for one that was forgotten already; the errors of the store. Then the account
-    ///   is as it was.
+    ///   - beforehand: is given the grants that are about to be forgotten, each with its policy, under the lock, to
+    ///     revoke them.
+    /// - Throws: ``ErrorCode/noSuchAccount`` for one that was forgotten already; the errors of the store. Then the
+    ///   account is as it was.
     package func forget(
         _ account: Account, policy: String?, in group: KeychainGroup,
         beforehand: ([(policy: String, grant: RevocationRequest)]) throws(CredentialError) -> Void
@@ -24,7 +25,7 @@ package struct SignOutService: Sendable {
         if let policy, forgotten.isEmpty {
             throw CredentialError(.noSuchAccount, "account \(account.id) has no grant for policy \(policy)")
         }
-        // A refresh token that is used up is sent nowhere, not even to be revoked.
+        // A refresh token that is already used is never sent, not even to be revoked.
         let sendable = forgotten.map { policy, grant in
             var grant = grant.toSend
             if accounts.repository.isUsed(grant) { grant.refreshToken = nil }
@@ -55,8 +56,8 @@ package struct SignOutService: Sendable {
                 policy: policy))
     }
 
-    /// Grants with the access tokens that were had by each and have not ended; an id token that serves as bearer cannot
-    /// be revoked.
+    /// Grants with the access tokens that were had by each and have not ended; an id token that serves as bearer
+    /// cannot be revoked.
     private func revocable(
         _ grants: [(policy: String, grant: Grant)], _ tokens: [AccessToken]
     ) -> [(policy: String, grant: RevocationRequest)] {

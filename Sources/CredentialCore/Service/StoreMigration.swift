@@ -1,9 +1,9 @@
 /// Moves sign-ins from one store to the other, one account at a time and under its lock.
 ///
-/// The record decides which copy counts, and it changes in one step. Around that step it notes that the keyring may have
-/// a copy that does not count (``Account/staleKeyringCopy``), so that whatever moment a run is killed at, the next one knows what
-/// to remove. The copy has the generation of the original: should the record be lost too, the higher generation counts,
-/// and equal ones are the same.
+/// The record decides which copy counts, and it changes in one step. Around that step it notes that the keyring may
+/// have a copy that does not count (``Account/staleKeyringCopy``). So a run that is killed at any moment leaves the
+/// next one the note of the data to remove. The copy has the generation of the original: should the record be lost
+/// too, the higher generation counts, and equal ones are the same.
 package struct StoreMigration: Sendable {
     /// The account services that it uses.
     let accounts: AccountServices
@@ -26,7 +26,7 @@ package struct StoreMigration: Sendable {
 
     /// Moves an account's token set to `target`.
     ///
-    /// - Throws: ``ErrorCode/lockTimeout``; the errors of the stores. The account is then where it was.
+    /// - Throws: ``ErrorCode/lockTimeout``; the errors of the stores. The account is then in its former store.
     package func move(
         _ account: Account, to target: StoreKind, in group: KeychainGroup
     ) throws(CredentialError) -> Outcome {
@@ -41,7 +41,7 @@ package struct StoreMigration: Sendable {
         do throws(CredentialError) {
             guard try accounts.repository.move(known, to: target, in: group) else { return .withoutSecrets }
         } catch {
-            // The error is the news; what cannot be removed now stays noted.
+            // The error is the news; a copy that cannot be removed now stays noted.
             if target == .secretService { try? accounts.repository.removeCopy(of: known, in: group) }
             throw error
         }

@@ -6,8 +6,8 @@ package protocol TokenRefresher: Sendable {
     /// Reads the store, and unless it holds a fresh token by now, refreshes and persists.
     ///
     /// - Parameter lock: the account's lock.
-    /// - Throws: ``ErrorCode/signInRequired`` when the grant is gone (the account is marked so); ``ErrorCode/temporary``
-    ///   when nothing has changed; the errors of the store.
+    /// - Throws: ``ErrorCode/signInRequired`` when the grant is gone (the account is marked so);
+    ///   ``ErrorCode/temporary`` when the account is unchanged; the errors of the store.
     func refresh(
         _ request: TokenService.Request, holding lock: any HeldLock
     ) throws(CredentialError) -> TokenService.Answer
@@ -26,7 +26,7 @@ package struct WorkerRefresher: TokenRefresher {
     ///
     /// - Parameters:
     ///   - waiting: tells that the provider takes long.
-    ///   - note: takes what the worker has noted for `--verbose`.
+    ///   - note: takes the worker's notes for `--verbose`.
     ///   - warn: takes a sentence for the user.
     package init(
         programs: any ProcessRunner, seconds: Int, waiting: any ProgressDisplay = NoWaitingDisplay(),

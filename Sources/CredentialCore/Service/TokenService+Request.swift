@@ -16,7 +16,7 @@ extension TokenService {
         /// The scopes that a sign-in has to request to cover this token: the type's scopes and those wanted beside
         /// them; empty if the type's own scopes are enough.
         package var loginScope: [String] = []
-        /// By which flow the policy was signed in, where its grant has been read.
+        /// The flow by which the policy was signed in, if its grant has been read.
         package var flow: SignInFlow?
         /// The token to exchange for it (RFC 8693); `nil` to obtain it by a refresh.
         package var subject: (key: TokenRequestKey, scope: [String])?
@@ -24,13 +24,13 @@ extension TokenService {
         package var freshness: Freshness
         /// Whether a token from before this request will not do.
         package var forceRefresh: Bool
-        /// Whether a refresh that another host has begun, and nobody knows how it ended, is put aside: a person says so.
+        /// Whether the user asks to quarantine a refresh that another host has begun and whose end is not known.
         package var takesOver = false
-        /// For how many seconds was waited so far, for a peer on this host or for nodes of a cluster: other hosts, and nodes, are
-        /// waited for so much less.
+        /// For how many seconds was waited so far, for a peer on this host or for nodes of a cluster: other hosts,
+        /// and nodes, are waited for so much less.
         package var waited: Int64 = 0
-        /// The data of the account that the caller has read in its cluster, as ``SharedGroupService/handOver(_:of:)``
-        /// returned it.
+        /// The data of the account that the caller has read in its cluster, as
+        /// ``SharedGroupService/handOver(_:of:)`` returned it.
         package var handed: JSONObject?
 
         /// Makes a request.
@@ -58,7 +58,7 @@ extension TokenService {
         package var refreshed: Bool
         /// The warnings for the user.
         package var warnings: [LocalizedMessage]
-        /// Why it was not refreshed although it lives shorter than asked for; the warnings tell of it, too.
+        /// Why it was not refreshed although it lives shorter than asked for; the warnings report it, too.
         package var failure: CredentialError?
 
         /// Makes an answer.
@@ -82,8 +82,8 @@ extension TokenService.Request {
         return TokenService.Answer(token: token, idToken: set.idToken(of: key.policy), refreshed: false)
     }
 
-    /// Whether a token of before may be given in the place of an error: not where a new one, or one that lives longer, is
-    /// demanded; nor what a store had that did not open, or that a person has ended; nor beside a reply that does not hold up.
+    /// Whether an earlier token may be given in the place of an error. It may not if a new or longer-lived token is
+    /// demanded, a store did not open, the user cancelled, or a response fails validation.
     package func allowsStaleToken(because error: CredentialError) -> Bool {
         guard !forceRefresh, !freshness.isDemanded, !error.forbidsStaleToken else { return false }
         return switch error.code {
@@ -94,7 +94,7 @@ extension TokenService.Request {
         }
     }
 
-    /// The token that cannot be refreshed now but has not ended yet, where it may be given.
+    /// The token that cannot be refreshed now but has not ended yet, if it may be given.
     func stillValid(in set: TokenSet, now: Timestamp, because error: CredentialError) -> TokenService.Answer? {
         guard allowsStaleToken(because: error), let token = set.accessToken(for: key),
             Freshness(minimumValidity: 1).allows(token, now: now)
@@ -107,7 +107,7 @@ extension TokenService.Request {
             warnings: ["this token ends in \(left) s; it could not be refreshed: \(error)"], failure: error)
     }
 
-    /// A warning where a new token lives shorter than was asked for.
+    /// A warning if a new token lives shorter than was asked for.
     func shortLife(of token: AccessToken, now: Timestamp) -> [LocalizedMessage] {
         guard let wanted = freshness.minimumValidity, token.expiresAt.seconds(since: now) < wanted else {
             return []

@@ -1,10 +1,10 @@
 /// Gives valid access tokens: from the store while they are fresh, else by exactly one refresh.
 ///
 /// The order of things is the product's promise: lock the account, read the store again, refresh, persist, and only
-/// then give the token out. Nothing is refreshed without the lock. If a peer holds the lock, a token that is still
-/// valid is given at once; only a caller that needs a new token waits.
+/// then give the token out. Without the lock, credmgr refreshes no token. If a peer holds the lock, a token that is
+/// still valid is given at once; only a caller that needs a new token waits.
 ///
-/// The cache is filled under the lock only: a sign-out, which holds it too, then leaves nothing behind.
+/// The cache is filled under the lock only: a sign-out, which holds it too, then leaves no token behind.
 package struct TokenService: Sendable {
     /// The account services that it uses.
     let accounts: AccountServices
@@ -13,7 +13,8 @@ package struct TokenService: Sendable {
 
     /// Gives a token.
     ///
-    /// - Parameter waits: whether a peer that is at work is waited for; else that is ``ErrorCode/lockTimeout`` at once.
+    /// - Parameter waits: whether a peer that is at work is waited for; else that is ``ErrorCode/lockTimeout`` at
+    ///   once.
     /// - Throws: ``ErrorCode/signInRequired`` when there is no usable grant; ``ErrorCode/temporary`` and
     ///   ``ErrorCode/lockTimeout`` when trying again may help; the errors of the store.
     package func token(_ request: Request, waits: Bool = true) throws(CredentialError) -> Answer {
@@ -28,7 +29,7 @@ package struct TokenService: Sendable {
         do throws(CredentialError) {
             free = try accounts.locks.tryLock(request.account.id, in: request.group)
         } catch {
-            // Nothing is refreshed where locks do not work. A fresh token needs no lock.
+            // If locks do not work, credmgr does not refresh. A fresh token needs no lock.
             guard !request.forceRefresh, let set = try? read(request),
                 let answer = request.fresh(in: set, now: accounts.clock.now)
             else { throw error }
@@ -56,7 +57,7 @@ package struct TokenService: Sendable {
         return try answer(request, holding: lock, sinceSeeing: seen)
     }
 
-    /// - Parameter seen: the token set as it was when the waiting for the lock began; `nil` where it was free.
+    /// - Parameter seen: the token set as it was when the waiting for the lock began; `nil` if it was free.
     private func answer(
         _ request: Request, holding lock: any HeldLock, sinceSeeing seen: TokenSet?
     ) throws(CredentialError) -> Answer {
@@ -70,7 +71,8 @@ package struct TokenService: Sendable {
             request.handed = accounts.machine.sharing.handOver(request.account.id, of: request.group)
             return try refresher.refresh(request, holding: lock)
         } catch {
-            // Nothing is read where it cannot help: it may take a passphrase, or a cluster that was waited for in vain.
+            // The store is not read if that cannot help: it may take a passphrase, or a cluster that was waited for
+            // in vain.
             guard request.allowsStaleToken(because: error),
                 let set = try? accounts.repository.loadOffline(request.account, in: request.group),
                 let answer = request.stillValid(in: set, now: accounts.clock.now, because: error)
@@ -80,8 +82,8 @@ package struct TokenService: Sendable {
     }
 
     /// Whether it is clear without a look into the store that a new token is needed. Opening a keyring takes longer
-    /// than all else that is done here, and so does loading what opens a sealed record; the refresher, which may be
-    /// another process, does it anyway. If a passphrase is needed, this process does it first.
+    /// than all else that is done here, and so does loading the library that opens a sealed record. The refresher,
+    /// which may be another process, does it anyway. If a passphrase is needed, this process does it first.
     private func needsRefresh(_ request: Request) -> Bool {
         let end = request.account.expiresAt
         let hasEnded = end.map {

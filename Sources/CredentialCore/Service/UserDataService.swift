@@ -5,8 +5,8 @@ package import StrictJSON
 package struct UserDataService: Sendable {
     /// The most that an account may carry, in bytes of JSON.
     package static let limit = 64 << 10
-    /// How long another process's work on the account is waited for, in seconds: whoever writes this does not expect to
-    /// wait for a provider.
+    /// How long to wait for another process's work on the account, in seconds: a caller that writes user data does
+    /// not expect to wait for a provider.
     private static let patience = 3
 
     /// The account services that it uses.
@@ -19,10 +19,10 @@ package struct UserDataService: Sendable {
         try accounts.repository.read(account, in: group, isLocked: false)?.userData ?? JSONObject()
     }
 
-    /// Replaces what is kept, and tells every process of the group.
+    /// Replaces the kept data, and notifies every process of the group.
     ///
-    /// - Throws: ``ErrorCode/usage`` for more than ``limit``; ``ErrorCode/noSuchAccount``; ``ErrorCode/lockTimeout`` while
-    ///   another process is at work on the account; the errors of the store.
+    /// - Throws: ``ErrorCode/usage`` for more than ``limit``; ``ErrorCode/noSuchAccount``;
+    ///   ``ErrorCode/lockTimeout`` while another process is at work on the account; the errors of the store.
     package func write(
         _ data: JSONObject, of account: Account, in group: KeychainGroup
     ) throws(CredentialError) {

@@ -20,15 +20,16 @@ package struct UserDefinitions: Sendable {
     }
 
     /// Writes a definition into the user's folder. The stored secrets of the one that is replaced go along to
-    /// another keychain group if the new one wants them too, and are forgotten else; one of another folder is not replaced. Secrets of
-    /// another client stay. A change of the provider by a command takes the secrets of the same client along.
+    /// another keychain group if the new one wants them too, and are forgotten else; one of another folder is not
+    /// replaced. Secrets of another client stay. A change of the provider by a command takes the secrets of the
+    /// same client along.
     ///
     /// - Returns: the file written.
     /// - Throws: as ``AccountTypeCatalog/add(_:force:)``; as ``DefinitionTrust/confirm(_:)``.
     package func put(
         _ type: AccountType, force: Bool, by author: Author
     ) throws(CredentialError) -> String {
-        // One that cannot be read does not say what is kept for it.
+        // A definition that cannot be read does not show which secrets are kept for it.
         let old = try? catalog.ownDefinition(of: type.name)?.type
         let ownsEarlier = old.map { (try? bindings.ownsEarlier($0)) ?? false } ?? false
         try catalog.checkFree(Identifier.checked(type.name, kind: .accountType), force: force)
@@ -49,11 +50,12 @@ package struct UserDefinitions: Sendable {
         return path
     }
 
-    /// Forgets what a store keeps for a definition that was removed, but what that of another folder wants, which counts now.
+    /// Forgets a store's secrets for a definition that was removed, except those that the other directory's
+    /// definition, which counts now, needs.
     ///
-    /// - Parameter ownsEarlier: whether what is stored under the type's name is its client's.
+    /// - Parameter ownsEarlier: whether the secrets stored under the type's name are its client's.
     package func forget(_ removed: AccountType, ownsEarlier: Bool) {
-        // A mark of a definition that is gone says nothing.
+        // A mark of a definition that is gone has no meaning.
         try? trust.forgetImport(of: removed.name)
         // `settle` reports a store that cannot be asked.
         if ownsEarlier { _ = bind(removed) }
@@ -88,9 +90,9 @@ package struct UserDefinitions: Sendable {
         return keepsRegistration(old, new)
     }
 
-    /// Moves the secrets that are stored under a type's name to where its client's secrets are.
+    /// Moves the secrets that are stored under a type's name to the place of its client's secrets.
     ///
-    /// - Returns: where one stays under the name, and why.
+    /// - Returns: the store in which one stays under the name, and why.
     private func bind(_ type: AccountType) -> (store: StoreKind, error: CredentialError)? {
         let stores = quietStores
         var failure: (store: StoreKind, error: CredentialError)?
@@ -160,9 +162,9 @@ package struct UserDefinitions: Sendable {
         return (try? bindings.ownsEarlier(type)) ?? false
     }
 
-    /// Takes a secret out of whichever store has it, into another item's place if nothing is there yet.
+    /// Takes a secret out of any store that has it, into another item's place if that is empty.
     ///
-    /// - Returns: where it may be still, and why.
+    /// - Returns: the store that may still have it, and why.
     private func take(
         _ item: SecretItem, _ other: SecretItem?, _ stores: any SecretStores, _ name: String, stays: Bool = false
     ) -> (store: StoreKind, error: CredentialError)? {
@@ -187,7 +189,7 @@ package struct UserDefinitions: Sendable {
         return false
     }
 
-    /// The stores, where nobody is asked anything.
+    /// The stores, without any prompt.
     private var quietStores: any SecretStores {
         var policy = accounts.policy
         policy.mayPrompt = false

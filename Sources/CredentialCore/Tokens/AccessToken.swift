@@ -1,4 +1,4 @@
-/// An access token and what is known of it.
+/// An access token and the known facts about it.
 public struct AccessToken: Sendable, Hashable {
     /// The request that the token was issued for.
     public var key: TokenRequestKey

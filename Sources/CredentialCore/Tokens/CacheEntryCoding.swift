@@ -1,5 +1,5 @@
-/// Writes the fields of an entry of the cache one after the other. An entry is read by the program that wrote it, or
-/// not at all, so it needs no names; reading it is on the way of every cached token, where JSON would cost a tenth.
+/// Writes the fields of an entry of the cache one after the other. The program that wrote an entry is the only one
+/// that reads it, so an entry needs no names. Every cached token is read this way, and JSON would cost a tenth.
 package struct CacheEntryEncoder {
     /// The bytes that were written.
     package private(set) var bytes: [UInt8] = []
@@ -29,7 +29,7 @@ package struct CacheEntryEncoder {
     }
 }
 
-/// Reads what an ``CacheEntryEncoder`` has written; everything else is `nil`.
+/// Reads the output of a ``CacheEntryEncoder``; any other data is `nil`.
 package struct CacheEntryDecoder {
     private let bytes: [UInt8]
     private var place = 0
@@ -56,7 +56,7 @@ package struct CacheEntryDecoder {
         return String(validating: bytes[place..<place + Int(count)], as: UTF8.self)
     }
 
-    /// The next text that may be missing; the outer `nil` is for bytes that are none.
+    /// The next text that may be missing; the outer `nil` is for invalid bytes.
     package mutating func optional() -> String?? {
         switch integer() {
         case 0: .some(nil)

@@ -26,8 +26,8 @@ package struct CacheValidators: Sendable {
         return true
     }
 
-    /// Whether none was changed at or after `time`, in nanoseconds since the epoch: what began then has seen them as they
-    /// are here.
+    /// Whether all files were last changed before `time`, in nanoseconds since the epoch: an operation that began
+    /// then has seen them as they are here.
     package func areOlder(than time: Int64) -> Bool {
         for member in members {
             if let state = member.state, max(state.changed, state.modified) >= time { return false }
@@ -52,7 +52,7 @@ package struct CacheValidators: Sendable {
         }
     }
 
-    /// Reads what ``write(to:)`` has written.
+    /// Reads the output of ``write(to:)``.
     package init?(_ reader: inout CacheEntryDecoder) {
         members = []
         guard let count = reader.integer(), (0...Int64(Self.limit)).contains(count) else { return nil }
@@ -76,7 +76,6 @@ package struct CacheDependencies: Sendable {
     /// `$XDG_DATA_HOME/credmgr`.
     package let dataFolder: String
 
-    /// Knows where things are.
     package init(dataFolder: String) { self.dataFolder = dataFolder }
 
     /// Returns the files that an account's token depends on: its record.

@@ -6,7 +6,7 @@ package struct Freshness: Sendable, Hashable {
     /// The seconds asked for; `nil` for the default: the smaller of 60 s and a fifth of the token's lifetime, so
     /// that short-lived tokens are still cached.
     package var minimumValidity: Int64?
-    /// Whether it was asked for with this call: then a token that lives shorter will not do where the refresh fails.
+    /// Whether it was asked for with this call: then a token that lives shorter will not do if the refresh fails.
     package var isDemanded: Bool
 
     /// Makes a rule.
@@ -41,13 +41,13 @@ package struct Freshness: Sendable, Hashable {
         max(1, minimumValidity ?? min(Self.standardMargin, lifetime / 5))
     }
 
-    /// How long until `token` is to be replaced, in seconds; none or less when it is time.
+    /// How long until `token` is to be replaced, in seconds; zero or less when it is time.
     package func secondsLeft(of token: AccessToken, now: Timestamp) -> Int64 {
         token.expiresAt.seconds(since: now) - margin(lifetime: token.expiresAt.seconds(since: token.issuedAt))
     }
 
-    /// The rule by which something that keeps `token` fresh replaces it: the clock counts whole seconds, and a refresh takes its
-    /// time, so two seconds before this rule says so, or at half of the token's life where that is later.
+    /// The rule by which a program that keeps `token` fresh replaces it: two seconds before this rule, or at half
+    /// of the token's life if that is later. The clock counts whole seconds, and a refresh takes time.
     package func early(for token: AccessToken) -> Freshness {
         let lifetime = token.expiresAt.seconds(since: token.issuedAt), own = margin(lifetime: lifetime)
         return Freshness(minimumValidity: max(own, min(own + 2, lifetime / 2)), isDemanded: isDemanded)
@@ -56,8 +56,8 @@ package struct Freshness: Sendable, Hashable {
     /// How long to sleep at most between two looks at the clock, in seconds: a suspended machine counts no sleep.
     package static let longestPause: Int64 = 30
 
-    /// The rule for a token that goes where it cannot be replaced, such as an environment: it is to live for five minutes
-    /// more, or half of its life where that is less. This rule itself where it asks for as much.
+    /// The rule for a token in a place that cannot be updated, such as an environment: it is to live for five
+    /// minutes more, or half of its life if that is less. This rule itself applies if it asks for as much.
     package func whereKept(_ token: AccessToken) -> Freshness {
         let wanted = min(Self.keptValidity, token.expiresAt.seconds(since: token.issuedAt) / 2)
         return minimumValidity ?? 0 < wanted ? Freshness(minimumValidity: wanted) : self

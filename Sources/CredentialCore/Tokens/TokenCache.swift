@@ -2,9 +2,9 @@ import StrictJSON
 
 /// Access tokens kept for the moment: the memory between two calls, in place of a daemon.
 ///
-/// An entry is named by everything that shapes the token, so two requests that differ in a scope never share one. It
-/// counts only while the account's record is the one that it was made from, so that a sign-out, wherever it happens,
-/// is seen at once.
+/// An entry is named by everything that shapes the token, so two requests that differ in a scope never share one.
+/// It counts only while the account's record is the one that it was made from, so that a sign-out on any host is
+/// seen at once.
 package struct TokenCache: Sendable {
     private let cache: AnyAccessTokenCache
     private let files: AnyFileStates
@@ -13,7 +13,8 @@ package struct TokenCache: Sendable {
 
     /// Makes a cache for the accounts of a data folder, `$XDG_DATA_HOME/credmgr`.
     ///
-    /// - Parameter limit: how long a token of a group is kept at most, in seconds; another host may sign its account out.
+    /// - Parameter limit: how long a token of a group is kept at most, in seconds; another host may sign its
+    ///   account out.
     package init(
         _ cache: AnyAccessTokenCache, files: AnyFileStates, dataFolder: String,
         limit: @escaping @Sendable (KeychainGroup) -> Int64? = { _ in nil }
@@ -29,9 +30,9 @@ package struct TokenCache: Sendable {
         token(key, named: Self.text(of: key), of: account, in: group.name)
     }
 
-    /// The same where only the text of the key is known: ``text(of:)``.
+    /// The same if only the text of the key is known: ``text(of:)``.
     ///
-    /// - Parameter key: what the token says of itself.
+    /// - Parameter key: the facts that the token states about itself.
     package func token(
         _ key: TokenRequestKey, named text: String, of account: String, in group: String
     ) -> AccessToken? {
@@ -56,7 +57,7 @@ package struct TokenCache: Sendable {
         return kept
     }
 
-    /// A key as it stands in the name of an entry.
+    /// A key in the form that it has in the name of an entry.
     package static func text(of key: TokenRequestKey) -> String { JSONValue.object(key.json).text() }
 
     /// Keeps a token until it ends. The caller holds the account's lock, and the record is written already.

@@ -5,7 +5,7 @@
 package struct TokenDemand: Sendable {
     /// The policy, by alias or name; `nil` for the type's default.
     package var policy: String?
-    /// The scopes in place of the type's own; none for those.
+    /// The scopes in place of the type's own; empty for those.
     package var scope: [String]
     /// The resource indicator (RFC 8707) in place of the type's own.
     package var resource: String?
@@ -15,10 +15,10 @@ package struct TokenDemand: Sendable {
     package var freshness: Freshness
     /// Whether a token from before this demand will not do.
     package var forceRefresh: Bool
-    /// Whether a refresh of another host, which nobody knows the end of, is put aside.
+    /// Whether a refresh of another host with an unknown end is quarantined.
     package var takesOver = false
 
-    /// Whether a token that was kept will not do without a look at what there is.
+    /// Whether a cached token will not do without a look at the present state.
     package var bypassesCache: Bool { forceRefresh || takesOver }
 
     /// Makes a demand.
@@ -37,7 +37,7 @@ package struct TokenDemand: Sendable {
     /// The request for a token of `account` under `type`.
     ///
     /// - Parameter adapter: that of the type.
-    /// - Throws: ``ErrorCode/usage`` for a policy where there is none of that name.
+    /// - Throws: ``ErrorCode/usage`` for a policy name that does not exist.
     package func request(
         of account: Account, under type: AccountType, in group: KeychainGroup, by adapter: any CredentialAdapter
     ) throws(CredentialError) -> TokenService.Request {
@@ -51,7 +51,7 @@ package struct TokenDemand: Sendable {
         policy: String
     ) -> TokenService.Request {
         let isOwn = (resource ?? type.resource) == type.resource && (audience ?? type.audience) == type.audience
-        // A token for somebody else's API is asked for with the scopes given, not with those of the sign-in.
+        // A token for another party's API is asked for with the scopes given, not with those of the sign-in.
         let wanted = scope.isEmpty && !(type.exchangesTokens && !isOwn) ? type.scope : scope
         let effective = adapter.effectiveScope(wanted, of: type)
         let key = TokenRequestKey(
@@ -62,8 +62,8 @@ package struct TokenDemand: Sendable {
         return request
     }
 
-    /// The request for another token like one that was had under `type`: the demand's freshness counts, the key says
-    /// the rest.
+    /// The request for another token like one that was had under `type`: the demand's freshness counts, the key
+    /// says the rest.
     package func request(
         of account: Account, under type: AccountType, in group: KeychainGroup, by adapter: any CredentialAdapter,
         again key: TokenRequestKey

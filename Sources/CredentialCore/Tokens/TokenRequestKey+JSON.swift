@@ -17,7 +17,7 @@ extension TokenRequestKey {
         return object
     }
 
-    /// Reads a key; `nil` when the object is none.
+    /// Reads a key; `nil` when the object is not a key.
     package init?(json object: JSONObject) {
         guard let scope = object["scope"]?.array?.compactMap({ $0.string }) else { return nil }
         var parameters: [String: String] = [:]

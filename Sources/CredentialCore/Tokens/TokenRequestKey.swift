@@ -1,7 +1,7 @@
-/// The parameters that shape an access token, besides account and client: two requests with equal keys may share
-/// one token.
+/// The parameters that shape an access token, in addition to account and client: two requests with equal keys may
+/// share one token.
 public struct TokenRequestKey: Sendable, Hashable {
-    /// The policy; empty where the provider has none.
+    /// The policy; empty if the provider has no policies.
     public var policy: String
     /// The scopes asked for, sorted, without duplicates.
     public var scope: [String]

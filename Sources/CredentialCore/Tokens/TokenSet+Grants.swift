@@ -1,6 +1,6 @@
 /// A sign-in that stays beside the newest one of its policy, because it can do more.
 package struct FurtherGrant: Sendable, Hashable {
-    /// The policy; empty where the provider has none.
+    /// The policy; empty if the provider has no policies.
     package let policy: String
     /// The grant.
     package var grant: Grant
@@ -24,8 +24,8 @@ extension TokenSet {
         grants[policy]?.idToken ?? allGrants.last { $0.policy == policy && $0.grant.idToken != nil }?.grant.idToken
     }
 
-    /// The grant that an access token was issued to: of several of its policy the one that was obtained at that time. It has
-    /// the key that the token may be bound to.
+    /// The grant that an access token was issued to: of several of its policy the one that was obtained at that
+    /// time. It has the key that the token may be bound to.
     package func grant(of token: AccessToken) -> Grant? {
         allGrants.filter { $0.policy == token.key.policy }.min { first, second in
             abs(token.issuedAt.seconds(since: first.grant.obtainedAt))
@@ -33,15 +33,15 @@ extension TokenSet {
         }?.grant
     }
 
-    /// Adds what a sign-in gave as the newest grant of its policy.
+    /// Adds the result of a sign-in as the newest grant of its policy.
     ///
-    /// A stored grant goes if it is lost or has ended, if the new one includes its scopes and can be refreshed, or if
-    /// `replacing` says so. Any other stays: a sign-in never removes a grant that can do more. Access tokens of scopes that
-    /// the new grant includes go, too.
+    /// A stored grant goes if it is lost or has ended, if the new one includes its scopes and can be refreshed, or
+    /// if `replacing` is set. Any other stays: a sign-in never removes a grant that can do more. Access tokens of
+    /// scopes that the new grant includes go, too.
     ///
     /// - Parameter replacing: whether all grants of the policy go.
     /// - Returns: the grants that stay beside it, the newest first, and those that could be refreshed and went.
-    /// - Throws: ``ErrorCode/usage`` for one grant more than there may be; then nothing has changed.
+    /// - Throws: ``ErrorCode/usage`` for one grant more than there may be; then the set is unchanged.
     mutating func add(
         _ grant: Grant, of policy: String, replacing: Bool, now: Timestamp
     ) throws(CredentialError) -> (kept: [Grant], removed: [Grant]) {
@@ -73,8 +73,9 @@ extension TokenSet {
         return (kept, removed)
     }
 
-    /// Makes the newest grant that has `scope`, and can be refreshed, that of its policy, if the present one has not. If none
-    /// has, and the present one cannot be refreshed, the newest that can be takes its place.
+    /// Makes the newest grant that has `scope`, and can be refreshed, that of its policy, if the present one has
+    /// not. If no grant has it, and the present one cannot be refreshed, the newest refreshable grant takes its
+    /// place.
     ///
     /// - Returns: whether another one took its place.
     mutating func prefer(scope: [String], of policy: String, now: Timestamp) -> Bool {
@@ -89,7 +90,7 @@ extension TokenSet {
         let fitting = newest { isUsable($0) && $0.includes(scope) }
         guard let place = fitting ?? (isUsable(present) ? nil : newest(isUsable)) else { return false }
         grants[policy] = further[place].grant
-        // One that is lost for good has nothing to come back for.
+        // A grant that is lost for good is not worth a return.
         if present.isWorthATry {
             further[place].grant = present
         } else {
@@ -100,8 +101,8 @@ extension TokenSet {
 }
 
 extension Grant {
-    /// Scopes of OpenID Connect: they are no part of an access token, and many providers leave them out of what they
-    /// granted.
+    /// Scopes of OpenID Connect: they are no part of an access token, and many providers leave them out of the
+    /// granted scopes.
     private static let ofIdentity: Set<String> = [
         "openid", "profile", "email", "address", "phone", "offline_access",
     ]

@@ -1,6 +1,6 @@
 package import StrictJSON
 
-// The record as it stands in a store: UTF-8 JSON, version 1.
+// The record in the form that a store keeps: UTF-8 JSON, version 1.
 extension TokenSet {
     /// How many access tokens a record keeps at most; the oldest go first.
     static let accessTokenLimit = 32
@@ -10,7 +10,7 @@ extension TokenSet {
 
     /// Reads a stored record.
     ///
-    /// - Throws: ``ErrorCode/storeDamaged`` when it is none, or of a version this program does not know.
+    /// - Throws: ``ErrorCode/storeDamaged`` when it is not a record, or of a version this program does not know.
     package init(decoding bytes: [UInt8]) throws(CredentialError) {
         guard let object = try? JSONValue.parse(bytes, limits: .ownFile).object else {
             throw Self.damaged("it is not a JSON object")
@@ -111,7 +111,7 @@ extension TokenSet {
         }
     }
 
-    /// Puts a token in the place of the one with the same key, and drops what has ended by `now`.
+    /// Puts a token in the place of the one with the same key, and drops the tokens that have ended by `now`.
     package mutating func keep(_ token: AccessToken, now: Timestamp) {
         accessTokens.removeAll { $0.key == token.key || $0.expiresAt <= now }
         accessTokens.append(token)
@@ -182,7 +182,7 @@ extension AccessToken {
         return object
     }
 
-    /// Reads a token; `nil` when the object is none.
+    /// Reads a token; `nil` when the object is not a token.
     package init?(json object: JSONObject) {
         guard let key = TokenRequestKey(json: object), let token = object["token"]?.string, !token.isEmpty,
             let tokenType = object["token_type"]?.string,

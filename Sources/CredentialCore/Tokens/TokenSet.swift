@@ -1,6 +1,6 @@
 public import StrictJSON
 
-/// All that is secret about one account, as one record: what its one item in the store holds.
+/// All secrets of one account, as one record: the content of its one item in the store.
 ///
 /// Every write raises ``generation`` by one; a writer that read generation *n* may only replace generation *n*.
 public struct TokenSet: Sendable, Hashable {
@@ -10,7 +10,7 @@ public struct TokenSet: Sendable, Hashable {
     public var journalKey: [UInt8]
     /// The account's facts, so that a lost registry can be rebuilt.
     public var account: Account
-    /// The grant of each policy that is used first; the empty name where the provider has no policies.
+    /// The grant of each policy that is used first; the name is empty if the provider has no policies.
     public var grants: [String: Grant]
     /// Older sign-ins of a policy that can do something which the one in ``grants`` cannot.
     package var further: [FurtherGrant] = []
@@ -21,7 +21,7 @@ public struct TokenSet: Sendable, Hashable {
     public var userData = JSONObject()
     /// The positions of a shared group's grants in their lines, by policy: they show which of two grants is older.
     package var lines: [String: TokenFamily] = [:]
-    /// The identifiers of the sign-ins that had to wait and were taken up, the newest last: no sign-in comes twice.
+    /// The identifiers of the merged sign-ins that had to wait, the newest last: no sign-in is merged twice.
     package var mergedSignIns: [[UInt8]] = []
 
     /// Makes the record of a new account.
@@ -34,7 +34,8 @@ public struct TokenSet: Sendable, Hashable {
     }
 }
 
-/// A sign-in's refresh tokens, each in the place of the one before: a sign-in begins a line, a refresh is the next step in it.
+/// A sign-in's refresh tokens, each in the place of the one before: a sign-in begins a line, a refresh is the next
+/// step in it.
 package struct TokenFamily: Sendable, Hashable {
     /// The ID that tells the line from every other: unpredictable bytes.
     package let id: [UInt8]
@@ -63,23 +64,24 @@ package struct TokenFamily: Sendable, Hashable {
 
 /// A credential that obtains new access tokens without the user.
 public struct Grant: Sendable, Hashable {
-    /// Random bytes in Base64url that identify the grant. A sign-in makes a new ID; `nil` for a grant of an earlier version.
+    /// Random bytes in Base64url that identify the grant. A sign-in makes a new ID; `nil` for a grant of an earlier
+    /// version.
     package var id: String?
     /// How often a refresh has brought another refresh token.
     package var rotation: Int64 = 0
     /// How it was obtained; flows without a person are simply run again.
     public var flow: SignInFlow
-    /// The refresh token, where there is one.
+    /// The refresh token, if there is one.
     public var refreshToken: Secret?
-    /// The refresh token of a response that was refused, kept beside ``refreshToken``; `nil` where the newest response
-    /// held.
+    /// The refresh token of a response that was refused, kept beside ``refreshToken``; `nil` if the newest response
+    /// was accepted.
     package var pending: PendingToken?
     /// Whether the last refresh that held gave another refresh token; `nil` before the first one.
     package var rotates: Bool?
     /// Whether an ID token of a refresh was refused: no access token of a later response is given out unless that
     /// response has an ID token that holds.
     package var awaitsIDToken = false
-    /// When the refresh token ends, where the provider tells.
+    /// When the refresh token ends, if the provider reports it.
     public var refreshExpiresAt: Timestamp?
     /// The newest id token, validated.
     public var idToken: Secret?
@@ -89,7 +91,7 @@ public struct Grant: Sendable, Hashable {
     public var obtainedAt: Timestamp
     /// When the sign-in was made that it comes from; a refresh leaves it as it is.
     public var signedInAt: Timestamp
-    /// Why the provider takes it no more; `nil` while nothing speaks against it.
+    /// Why the provider takes it no more; `nil` while it is not known to be lost.
     public var lostReason: String?
     /// Whether the provider has refused it in other words than those of RFC 6749, so that another try may succeed.
     package var isDoubtful = false
@@ -127,8 +129,8 @@ public struct Grant: Sendable, Hashable {
     }
 }
 
-/// A refresh token of a response that was not used, because the response did not hold. A provider that rotates refresh
-/// tokens takes no other from then on.
+/// A refresh token of a response that was not used, because the response did not hold. A provider that rotates
+/// refresh tokens takes no other from then on.
 package struct PendingToken: Sendable, Hashable {
     /// The refresh token.
     package var token: Secret

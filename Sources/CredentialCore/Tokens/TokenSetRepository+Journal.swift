@@ -1,8 +1,8 @@
 extension TokenSetRepository {
     // MARK: Room
 
-    /// Reserves room for the next generation of a token set in the journal, so that a full disk is noticed before
-    /// a refresh token is sent, not after. ``save(_:in:)`` gives back what it does not need.
+    /// Reserves room for the next generation of a token set in the journal, so that a full disk is noticed before a
+    /// refresh token is sent, not after. Unused room is given back by ``save(_:in:)``.
     ///
     /// It also marks that this process has a refresh token of the account on its way.
     ///
@@ -20,12 +20,13 @@ extension TokenSetRepository {
         }
     }
 
-    /// Gives back what ``reserve(for:in:)`` has reserved.
+    /// Gives back the room that ``reserve(for:in:)`` has reserved.
     package func releaseReserve(for set: TokenSet, in group: KeychainGroup) {
         journal.releaseReserve(for: set.account.id, in: group)
     }
 
-    /// Whether the journal has a later generation of a token set: another process has refreshed it since it was read.
+    /// Whether the journal has a later generation of a token set: another process has refreshed it since it was
+    /// read.
     ///
     /// - Throws: ``ErrorCode/inputOutput``; ``ErrorCode/storeDamaged``.
     func isOvertaken(_ set: TokenSet, in group: KeychainGroup) throws(CredentialError) -> Bool {
@@ -48,8 +49,8 @@ extension TokenSetRepository {
                 cryptography))
     }
 
-    /// Keeps the record of a first sign-in that its store has not taken, sealed with the key of the group's file: there
-    /// is no older token set yet that could open it.
+    /// Keeps the record of a first sign-in that its store has not taken, sealed with the key of the group's file:
+    /// there is no older token set yet that could open it.
     func keepSignIn(_ set: TokenSet, _ group: KeychainGroup) throws(CredentialError) {
         let id = set.account.id
         try sealing(set.encoded(), of: id, generation: set.generation, by: set.account.store, in: group) {
@@ -60,8 +61,8 @@ extension TokenSetRepository {
         }
     }
 
-    /// Keeps what a sign-in of a known account gave where the account's lock could not be had: the next one who has it
-    /// takes it up.
+    /// Keeps the sign-in of a known account if the account's lock was not available: the next process that has the
+    /// lock completes it.
     ///
     /// - Throws: the errors of the store, which has the key to it; ``ErrorCode/inputOutput``.
     func keepLogin(
@@ -76,9 +77,9 @@ extension TokenSetRepository {
         try keepLogin(policy, of: set, mark: random.bytes(TokenSet.markSize), group)
     }
 
-    /// Keeps the sign-in of one policy of a token set for whoever takes it up, beside all others that wait.
+    /// Keeps the sign-in of one policy of a token set for the process that merges it, beside all others that wait.
     ///
-    /// - Parameter mark: what it is known by once it was taken up; no other has it.
+    /// - Parameter mark: the unique identifier by which it is known once it was merged.
     func keepLogin(
         _ policy: String, of set: TokenSet, mark: [UInt8], _ group: KeychainGroup
     ) throws(CredentialError) {
@@ -89,18 +90,20 @@ extension TokenSetRepository {
         login.mergedSignIns = [mark]
         let sign = Self.loginPrefix + set.account.id, name = sign + "-" + Base64URL.encode(mark)
         try journal.write(try sealed(login, name, group), for: name, in: group)
-        // After it, so that whoever takes the sign away has seen the sign-in or leaves the sign to be made again.
+        // This comes after it: a process that removes the sign has seen the sign-in, or leaves the sign to be made
+        // again.
         if try journal.read(sign, in: group) == nil { try journal.write([1], for: sign, in: group) }
     }
 
-    /// Takes up the sign-ins that came when the lock, or a cluster, could not be had; none twice, whatever has become of it
-    /// since.
+    /// Merges the sign-ins that came when the lock, or a cluster, was not available; never one twice, even if it
+    /// has changed since.
     func takeUpLogins(_ set: TokenSet, in group: KeychainGroup) throws(CredentialError) -> TokenSet {
         let id = set.account.id, names = try waitingLogins(of: id, in: group)
         guard !names.isEmpty else { return set }
         let sign = Self.loginPrefix + id
         var new: [(name: String, login: TokenSet)] = []
-        // First those that a run has taken up which ended before it could take them away: their marks are not kept for ever.
+        // First those that an earlier run has merged, but could not remove before it ended: their marks are not
+        // kept for ever.
         for name in names where name != sign {
             if let sealed = try journal.read(name, in: group),
                 let login = try open(sealed, key: set.journalKey, name, group),
@@ -131,8 +134,8 @@ extension TokenSetRepository {
     }
 
     /// Returns the journal's names for the waiting sign-ins of an account. Each has a name of its own: who comes
-    /// meanwhile, and needs no lock for it, takes no other's place. A sign beside them, which comes first, tells
-    /// that there are any: nobody else lists the journal of all accounts.
+    /// meanwhile, and needs no lock for it, takes no other's place. A sign beside them, which comes first, shows
+    /// that there are any: no other reader lists the journal of all accounts.
     func waitingLogins(of account: String, in group: KeychainGroup) throws(CredentialError) -> [String] {
         guard try journal.read(Self.loginPrefix + account, in: group) != nil else { return [] }
         return try logins(of: account, in: group)
@@ -142,7 +145,7 @@ extension TokenSetRepository {
         try journal.accounts(in: group).filter { Self.account(ofLogin: $0) == account }.sorted()
     }
 
-    /// Whether a sign-in of an account waits: whatever its record says then, it is taken up first.
+    /// Whether a sign-in of an account waits: it is merged first, with any record.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
     package func hasWaitingLogin(of account: String, in group: KeychainGroup) throws(CredentialError) -> Bool {
@@ -156,7 +159,8 @@ extension TokenSetRepository {
 
     private static let loginPrefix = "login-"
 
-    /// The account of such a name; `nil` for another. Earlier versions had one name for each account, which ends with that.
+    /// The account of such a name; `nil` for another. Earlier versions had one name for each account, which ends
+    /// with that.
     static func account(ofLogin name: String) -> String? {
         name.hasPrefix(loginPrefix) ? String(name.dropFirst(loginPrefix.count).prefix { $0 != "-" }) : nil
     }
@@ -208,15 +212,15 @@ extension TokenSetRepository {
 }
 
 extension TokenSet {
-    /// The size of what a sign-in is known by that was taken up, in bytes.
+    /// The size of the identifier of a merged sign-in, in bytes.
     static let markSize = 8
     /// How many of them are remembered.
     private static let marks = 8
 
-    /// Remembers that a sign-in was taken up.
+    /// Remembers that a sign-in was merged.
     mutating func noteTakenUp(_ mark: [UInt8]) { mergedSignIns = (mergedSignIns + [mark]).suffix(Self.marks) }
 
-    /// Adds the grant of a sign-in that had to wait; where there would be one too many, the oldest goes.
+    /// Adds the grant of a sign-in that had to wait; if there would be one too many, the oldest goes.
     private mutating func addWaiting(_ grant: Grant, of policy: String) {
         while (try? add(grant, of: policy, replacing: account.store == .etcd, now: grant.signedInAt)) == nil {
             guard
@@ -227,13 +231,14 @@ extension TokenSet {
         }
     }
 
-    /// Takes over the grant of a sign-in that had to wait, with its access tokens, unless a later one stands here.
+    /// Takes over the grant of a sign-in that had to wait, with its access tokens, unless the set already has a
+    /// later one.
     ///
-    /// - Returns: whether it was; also `false` for one that was taken up before.
+    /// - Returns: whether it was merged; also `false` for one that was merged before.
     mutating func takeUp(_ login: TokenSet) -> Bool {
         guard let mark = login.mergedSignIns.first, !mergedSignIns.contains(mark) else { return false }
         var took = false
-        // A refresh of the one before, of whoever held the lock, is no later sign-in.
+        // A refresh of the one before, by any holder of the lock, is no later sign-in.
         for (policy, grant) in login.grants where grant.signedInAt >= grants[policy]?.signedInAt ?? grant.signedInAt
         {
             took = true

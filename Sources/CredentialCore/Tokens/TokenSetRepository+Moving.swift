@@ -1,12 +1,13 @@
 // Token sets on their way from one store into the other.
 extension TokenSetRepository {
-    /// Moves the newest generation of an account's token set into another store. The caller holds the account's lock.
+    /// Moves the newest generation of an account's token set into another store. The caller holds the account's
+    /// lock.
     ///
-    /// Before the keyring gets its copy the record says that one may be there (``Account/staleKeyringCopy``); from then on, at
-    /// whatever moment this ends, the next run knows what to remove.
+    /// Before the keyring gets its copy the record notes that one may be there (``Account/staleKeyringCopy``). If
+    /// this ends at any moment from then on, the next run knows the data to remove.
     ///
     /// - Returns: whether there is a token set at all.
-    /// - Throws: the errors of both stores; then what counts is where it was.
+    /// - Throws: the errors of both stores; then the token set that counts is in its former store.
     package func move(
         _ account: Account, to target: StoreKind, in group: KeychainGroup
     ) throws(CredentialError) -> Bool {
@@ -30,7 +31,7 @@ extension TokenSetRepository {
         }
     }
 
-    /// Has the record of a token set say where that counts from now on.
+    /// Has the record of a token set name the store that counts from now on.
     private func move(
         _ set: TokenSet, sealed: SealedTokenSet?, in group: KeychainGroup
     ) throws(CredentialError) -> Bool {

@@ -1,7 +1,7 @@
 // The removal of a token set whose account is signed out.
 extension TokenSetRepository {
-    /// Forgets an account: its token set first, then its record, so that no secret is left without one. The caller holds
-    /// the account's lock.
+    /// Forgets an account: its token set first, then its record, so that no secret is left without one. The caller
+    /// holds the account's lock.
     ///
     /// - Returns: why something of it is still journaled, though the account is gone.
     /// - Throws: the errors of ``SecretStore/remove(_:)`` and ``AccountRecordStore/remove(_:in:expecting:)``.
@@ -14,8 +14,8 @@ extension TokenSetRepository {
         {
             try stores.store(.secretService).remove(item(account.id, group))
         }
-        // A sign-in that waits would come again by itself. A generation of an account that is gone does not: it stays until then,
-        // for as long as the record cannot be removed it is the account.
+        // A sign-in that waits would come again by itself. A generation of an account that is gone does not: it
+        // stays until then, for as long as the record cannot be removed it is the account.
         let isGeneration = try !isSignInWaiting(account.id, in: group)
         if !isGeneration { try journal.remove(account.id, in: group) }
         for name in try waitingLogins(of: account.id, in: group) { try journal.remove(name, in: group) }
@@ -34,7 +34,7 @@ extension TokenSetRepository {
         return nil
     }
 
-    /// A damaged record goes, too; where it lies then, nothing looks for an account.
+    /// A damaged record goes, too; no search for an account looks in its later place.
     private func recordToRemove(
         _ account: Account, in group: KeychainGroup
     ) throws(CredentialError) -> AccountRecord? {

@@ -1,14 +1,16 @@
-// The code that seals and writes, besides the code that replaces the key (KeyReplacement).
+// The code that seals and writes, except for the code that replaces the key (KeyReplacement).
 extension TokenSetRepository {
-    /// Seals a token set with the key that the group's file has now, and has it written to where it is found again.
+    /// Seals a token set with the group file's present key, and has it written to the place that later reads look
+    /// in.
     ///
-    /// Until it is written nobody may forget the key, though nothing names it yet. So all who seal share a lock, and who forgets
-    /// keys has had it alone before. The key may be replaced meanwhile: then the token set is sealed and written again.
+    /// Until it is written no process may forget the key, though no record names it yet. So all who seal share a
+    /// lock, and who forgets keys has had it alone before. The key may be replaced meanwhile: then the token set is
+    /// sealed and written again.
     ///
     /// - Parameters:
-    ///   - write: writes what was sealed; it is called again with another seal in the place of what it has written then.
-    /// - Returns: what `write` gave at last.
-    /// - Throws: the errors of the store; ``ErrorCode/lockTimeout``; what `write` throws.
+    ///   - write: writes the sealed token set; it is called again with another seal to replace its earlier output.
+    /// - Returns: the last result of `write`.
+    /// - Throws: the errors of the store; ``ErrorCode/lockTimeout``; the errors of `write`.
     func sealing<Result>(
         _ tokenSet: [UInt8], of account: String, generation: Int64, by store: StoreKind, in group: KeychainGroup,
         _ write: (SealedTokenSet) throws(CredentialError) -> Result
@@ -29,8 +31,8 @@ extension TokenSetRepository {
             hint: "try again")
     }
 
-    /// The lock that is shared by those who seal and write; `nil` where locks do not work, where no key is forgotten, either: tokens
-    /// that a provider has just given have to be kept all the same.
+    /// The lock that is shared by those who seal and write; `nil` if locks do not work. In that case no key is
+    /// forgotten, either: tokens that a provider has just given have to be kept anyway.
     private func lockOfSeals(_ group: KeychainGroup) throws(CredentialError) -> (any HeldLock)? {
         do throws(CredentialError) {
             return try KeyReplacement.naming(group) { () throws(CredentialError) in
@@ -44,11 +46,12 @@ extension TokenSetRepository {
 
     /// The name of that lock; no account has it, as their ids are of hexadecimal digits.
     static let lockOfSeals = "store-seal"
-    /// How long to wait for who is about to forget keys, and has that lock for a moment, or for all who seal, in seconds.
+    /// How long to wait for who is about to forget keys, and has that lock for a moment, or for all who seal, in
+    /// seconds.
     static let sealPatience = 10
     private static let seals = 16
 
-    /// Seals a record's token set again where its key was replaced. The caller holds the account's lock.
+    /// Seals a record's token set again if its key was replaced. The caller holds the account's lock.
     ///
     /// - Throws: the errors of the store.
     func renewSeal(of id: String, in group: KeychainGroup) throws(CredentialError) {
@@ -75,7 +78,8 @@ extension TokenSetRepository {
             .temporary, "cannot change the record of \(id): other processes keep changing it", hint: "try again")
     }
 
-    /// Seals a first sign-in again that waits in the journal, where its key was replaced. The caller holds the account's lock.
+    /// Seals a first sign-in again that waits in the journal, if its key was replaced. The caller holds the
+    /// account's lock.
     ///
     /// - Throws: the errors of the store and the journal.
     func renewKeptSignIn(_ id: String, in group: KeychainGroup) throws(CredentialError) {

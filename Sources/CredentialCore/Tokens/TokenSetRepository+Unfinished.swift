@@ -1,9 +1,9 @@
 extension TokenSetRepository {
-    /// Finishes first sign-ins that ended before their record was written: killed there, or told of a failure by a
-    /// store. The journal still has them.
+    /// Finishes first sign-ins that ended before their record was written: the process was killed, or a store
+    /// reported a failure. The journal still has them.
     ///
-    /// An account whose secrets are in the keyring, or in the journal itself, gets its record; what is of no use to
-    /// anybody goes. An account whose state cannot be found out now is left to the next run.
+    /// An account whose secrets are in the keyring, or in the journal itself, gets its record; useless entries are
+    /// removed. An account whose state cannot be found out now is left to the next run.
     /// - Returns: whether one was finished.
     @discardableResult
     package func finishSignIns(in group: KeychainGroup, locks: any AccountLocks) -> Bool {
@@ -45,9 +45,10 @@ extension TokenSetRepository {
         return waiting
     }
 
-    /// The first sign-ins in the journal that no key opens any more, and why: those of accounts of which no store has secrets.
+    /// The first sign-ins in the journal that no key opens any more, and why: those of accounts of which no store
+    /// has secrets.
     ///
-    /// A locked or an absent store says nothing of the key.
+    /// A locked or an absent store is no evidence about the key.
     ///
     /// - Throws: the errors of the journal.
     package func undecryptableSignIns(in group: KeychainGroup) throws(CredentialError) -> [(
@@ -84,10 +85,10 @@ extension TokenSetRepository {
         }
     }
 
-    /// Sets the first sign-in of an account aside if no key opens it, and marks the account, if there is one. The caller holds the
-    /// account's lock.
+    /// Sets the first sign-in of an account aside if no key opens it, and marks the account, if there is one. The
+    /// caller holds the account's lock.
     ///
-    /// - Returns: where it is; `nil` where nothing is wrong any more.
+    /// - Returns: its place; `nil` if the fault is gone.
     /// - Throws: the errors of the journal and the records.
     func setAsideShutOut(_ id: String, in group: KeychainGroup) throws(CredentialError) -> String? {
         guard let bytes = try journal.read(id, in: group), let record = Self.signIn(bytes, of: id, in: group),
@@ -116,13 +117,14 @@ extension TokenSetRepository {
         try? AccountRecord(sealed, of: id, in: group)
     }
 
-    /// The name of the lock that is held while an account is added; no account has it, as their ids are of hexadecimal
-    /// digits.
+    /// The name of the lock that is held while an account is added; no account has it, as their ids are of
+    /// hexadecimal digits.
     static let newAccountLock = "new-account"
 
-    /// Gives a first sign-in that had to wait to the account that its person has got meanwhile, here or on another host.
+    /// Gives a first sign-in that had to wait to the account that its person has got meanwhile, here or on another
+    /// host.
     ///
-    /// - Returns: whether there is such an account; the sign-in waits on where that is in use.
+    /// - Returns: whether there is such an account; the sign-in waits on if that is in use.
     private func joinKnown(
         _ login: TokenSet, in group: KeychainGroup, _ locks: any AccountLocks
     ) throws(CredentialError) -> Bool {
@@ -166,7 +168,7 @@ extension TokenSetRepository {
             do throws(CredentialError) {
                 bytes = try vault(record.account.store).open(sealed, of: id, in: group)
             } catch {
-                // One of the keyring is listed all the same: who asks for a token of it is told what is locked.
+                // An account in the keyring is still listed: a request for its token then reports the locked store.
                 guard !isInRecord, error.code == .storeLocked else { throw error }
             }
             if let bytes, try joinKnown(try TokenSet(decoding: bytes), in: group, locks) { return false }

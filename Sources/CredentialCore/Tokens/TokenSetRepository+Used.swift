@@ -1,8 +1,8 @@
 import StrictJSON
 
 extension TokenSetRepository {
-    /// Whether the refresh token that a grant would send is known to be used: its digest is, or this machine has seen a
-    /// higher rotation number of the grant.
+    /// Whether the refresh token that a grant would send is known to be used: its digest is, or this machine has
+    /// seen a higher rotation number of the grant.
     package func isUsed(_ grant: Grant) -> Bool {
         guard let token = grant.toSend.refreshToken else { return false }
         if usedTokens.contains(token) { return true }
@@ -10,9 +10,10 @@ extension TokenSetRepository {
         return grant.rotation < highest
     }
 
-    /// Whether a refresh token of a store's token set is known to be used, and the journal has no later one in its place.
+    /// Whether a refresh token of a store's token set is known to be used, and the journal has no later one in its
+    /// place.
     ///
-    /// - Throws: ``ErrorCode/inputOutput`` where the journal cannot be read, ``ErrorCode/storeDamaged``.
+    /// - Throws: ``ErrorCode/inputOutput`` if the journal cannot be read, ``ErrorCode/storeDamaged``.
     package func isUsed(_ set: TokenSet, in group: KeychainGroup) throws(CredentialError) -> Bool {
         let isUsed = { (set: TokenSet) in set.allGrants.contains { self.isUsed($0.grant) } }
         guard isUsed(set) else { return false }
@@ -24,8 +25,8 @@ extension TokenSetRepository {
 
     /// Records that a provider has replaced a refresh token.
     ///
-    /// - Parameter grant: the grant with the new token; its rotation number is recorded, too. `nil` in a group that several
-    ///   hosts share: there a number says nothing about what this machine has used.
+    /// - Parameter grant: the grant with the new token; its rotation number is recorded, too. It is `nil` in a
+    ///   group that several hosts share: there a number is no evidence of the tokens that this machine has used.
     package func recordUsed(_ token: Secret?, replacedBy next: Secret?, grant: Grant?, until end: Timestamp? = nil)
     {
         guard let token, let next, token != next else { return }
@@ -35,8 +36,8 @@ extension TokenSetRepository {
         }
     }
 
-    /// Digests of the refresh tokens that a token set would send, for its record: an import finds by them, without opening an
-    /// account, that it would bring a second copy of a token.
+    /// Digests of the refresh tokens that a token set would send, for its record: an import finds by them, without
+    /// opening an account, that it would bring a second copy of a token.
     func digests(of set: TokenSet) -> [String] {
         set.allGrants.compactMap { $0.grant.toSend.refreshToken.flatMap(usedTokens.digest(of:)) }.sorted()
     }
@@ -47,8 +48,8 @@ extension TokenSetRepository {
     package func tokenHolders() throws(CredentialError) -> TokenHolders {
         var holders = TokenHolders(usedTokens)
         for group in try records.groups() {
-            // The records of a shared group have digests by other hosts' keys. A group that cannot be read is reported by `doctor`,
-            // and keeps no import into another one back.
+            // The records of a shared group have digests by other hosts' keys. A group that cannot be read is
+            // reported by `doctor`, and keeps no import into another one back.
             guard (try? sharing.isShared(group)) == false,
                 let registry = try? records.registry(of: group, damaged: { _, _ in })
             else { continue }
@@ -70,15 +71,15 @@ package struct TokenHolders: Sendable {
         for digest in account.tokenDigests { accounts[digest] = (account, group) }
     }
 
-    /// The account that has a token; `nil` if none has it.
+    /// The account that has a token; `nil` if no account has it.
     subscript(_ token: Secret) -> (account: Account, group: KeychainGroup)? {
         usedTokens.digest(of: token).flatMap { accounts[$0] }
     }
 }
 
 extension TokenSet {
-    /// The greatest size in bytes of a token set that is stored. A record has it in Base64, beside the facts of its account, and
-    /// no reader takes one of more than 8 MiB.
+    /// The greatest size in bytes of a token set that is stored. A record has it in Base64, beside the facts of its
+    /// account, and no reader takes one of more than 8 MiB.
     static let greatestSize = 4 << 20
 
     /// Leaves out the oldest access tokens until the token set is not too large to be read again.

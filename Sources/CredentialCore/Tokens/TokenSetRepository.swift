@@ -1,10 +1,10 @@
-/// Token sets of accounts: sealed in the account's record, or in the keyring beside it, with the journal that carries a
-/// generation over a store that fails.
+/// Token sets of accounts: sealed in the account's record, or in the keyring beside it, with the journal that
+/// carries a generation over a store that fails.
 ///
 /// The record says which of both counts. The Secret Service acknowledges writes that it may still lose (KWallet for
-/// seconds, any of them at a power cut), so a generation on its way there is also kept sealed in the journal until a
-/// later run has read it back. A record is durable by itself, so a generation is journaled only when its record could
-/// not be written.
+/// seconds, any of them at a power cut). So a generation on its way there is also kept sealed in the journal until
+/// a later run has read it back. A record is durable by itself, so a generation is journaled only when its record
+/// could not be written.
 package struct TokenSetRepository: Sendable {
     let stores: any SecretStores
     let journal: any TokenSetJournal
@@ -34,18 +34,18 @@ package struct TokenSetRepository: Sendable {
         /// In its store, read back; the record still has the facts of before.
         case unlisted(CredentialError)
         /// Sealed in the journal, because the store failed as told; the next run puts it into the store. Of a first
-        /// sign-in that a keyring has refused, the journal keeps only what that keyring can open.
+        /// sign-in that a keyring has refused, the journal keeps only the data that the keyring can open.
         case journaled(CredentialError)
-        /// A first sign-in, sealed in the journal with the key of the group's file and listed, because the keyring was
-        /// not to be had as told; the next run puts it there.
+        /// A first sign-in, sealed in the journal with the key of the group's file and listed, because the keyring
+        /// was not to be had as told; the next run puts it there.
         case kept(CredentialError)
-        /// Not at all: the store holds this newer generation by now, or nothing any more.
+        /// Not saved: the store holds this newer generation by now, or no token set any more.
         case overtaken(TokenSet?)
     }
 
     // MARK: Reading
 
-    /// The newest generation of an account's token set: the store's, or the journal's where the store fell behind.
+    /// The newest generation of an account's token set: the store's, or the journal's if the store fell behind.
     ///
     /// - Parameter isLocked: whether the caller holds the account's lock. Only then is anything tidied up.
     /// - Returns: `nil` when the store has no such item.
@@ -61,8 +61,8 @@ package struct TokenSetRepository: Sendable {
                 record = now
             } catch {
                 // If a migration moves a token set away while it is read, the store that it was in reports an
-                // error: the other store has it. And what is sealed anew while it is read may be opened by a key
-                // that was just forgotten.
+                // error: the other store has it. And a token set that is sealed again while it is read may be
+                // opened by a key that was just forgotten.
                 guard !isLocked, let now = try moved(record) else { throw error }
                 record = now
             }
@@ -70,7 +70,7 @@ package struct TokenSetRepository: Sendable {
         return try read(record, isLocked: isLocked)
     }
 
-    /// How often a token set is looked for that others move, or seal anew, meanwhile.
+    /// How often to look for a token set that others move, or seal again, meanwhile.
     private static let looks = 4
 
     /// The record that has taken a record's place with its token set in another store, or sealed with another key.
@@ -81,8 +81,8 @@ package struct TokenSetRepository: Sendable {
         return now
     }
 
-    /// As ``read(_:in:isLocked:)`` under the lock, to give out what is there; what this process has read of a cluster a moment
-    /// ago, for the choice of the account, is not read again.
+    /// As ``read(_:in:isLocked:)`` under the lock, to give out the present token set; data that this process has
+    /// read of a cluster a moment ago, for the choice of the account, is not read again.
     ///
     /// - Throws: as ``read(_:in:isLocked:)``.
     func loadFresh(_ account: Account, in group: KeychainGroup) throws(CredentialError) -> TokenSet? {
@@ -90,8 +90,8 @@ package struct TokenSetRepository: Sendable {
         return try read(account, in: group, isLocked: true)
     }
 
-    /// The record of an account that is to be refreshed; what was read of a cluster a moment ago is not read again, for who is
-    /// overtaken there is told. The caller holds the account's lock.
+    /// The record of an account that is to be refreshed; data that was read of a cluster a moment ago is not read
+    /// again, for the cluster reports an overtaken reader. The caller holds the account's lock.
     ///
     /// - Throws: as ``read(_:in:isLocked:)``.
     func recordToRefresh(_ id: String, in group: KeychainGroup) throws(CredentialError) -> AccountRecord? {
@@ -99,7 +99,7 @@ package struct TokenSetRepository: Sendable {
         return try records.read(id, in: group)
     }
 
-    /// A sign-in that waits to be taken up is taken up first, over what stands there then.
+    /// A waiting sign-in is merged first, over the present content of the record.
     private func loadRecent(_ id: String, in group: KeychainGroup) throws(CredentialError) -> AccountRecord? {
         guard try waitingLogins(of: id, in: group).isEmpty else { return nil }
         return try records.loadRecent(id, in: group)
@@ -174,7 +174,7 @@ package struct TokenSetRepository: Sendable {
         guard set.account.id == id, record.sealed == nil || record.sealed?.generation == set.generation else {
             throw CredentialError(.storeDamaged, "the token set of \(id) belongs to \(set.account.id)")
         }
-        // The facts stand in clear, where an editor may exchange those of two accounts.
+        // The facts are in clear, and an editor may exchange those of two accounts.
         try Self.check(record, has: set.account)
         set.account.adoptRecord(record.account)
         set.account.registration = record.account.registration
@@ -190,14 +190,14 @@ package struct TokenSetRepository: Sendable {
         }
     }
 
-    /// Whether every process of the user's reads the token set of an account as well as this one, without a passphrase that
-    /// only this one may have.
+    /// Whether every process of the user's reads the token set of an account as well as this one, without a
+    /// passphrase that only this one may have.
     package func opensUnattended(_ account: Account, in group: KeychainGroup) -> Bool {
         account.store == .secretService
             || account.store == .file && (try? vault(.file))?.opensByItself(group) == true
     }
 
-    /// Begins to open the store of an account whose token set is soon to be read, where that takes long.
+    /// Begins to open the store of an account whose token set is soon to be read, if that takes long.
     package func begin(_ account: Account) {
         if account.store == .secretService { try? stores.store(.secretService).begin() }
     }
@@ -207,8 +207,8 @@ package struct TokenSetRepository: Sendable {
         store == .etcd ? sharing.vault : try stores.vault()
     }
 
-    /// As ``read(_:in:isLocked:)`` under the lock, for those who replace or remove what is there: a damaged item counts
-    /// as none.
+    /// As ``read(_:in:isLocked:)`` under the lock, for callers that replace or remove the token set: a damaged item
+    /// counts as missing.
     package func loadIntact(
         _ account: Account, in group: KeychainGroup
     ) throws(CredentialError) -> TokenSet? {
@@ -221,7 +221,7 @@ package struct TokenSetRepository: Sendable {
     /// Returns the grants that the keyring still has of an account whose record is lost, for a caller that makes a
     /// new record; the record had the grants of the other stores.
     ///
-    /// - Throws: the errors of the keyring; ``ErrorCode/unsupported`` for what a newer version has written.
+    /// - Throws: the errors of the keyring; ``ErrorCode/unsupported`` for data of a newer version.
     package func grantsWithoutRecord(
         of account: Account, in group: KeychainGroup
     ) throws(CredentialError) -> [String: Grant] {
@@ -242,22 +242,23 @@ package struct TokenSetRepository: Sendable {
 
     // MARK: Writing
 
-    /// Keeps the next generation of a token set and the facts in its record, unless the store holds another generation
-    /// than `set` was made from. The caller holds the account's lock: that check is for the day when a lock did not
-    /// work.
+    /// Keeps the next generation of a token set and the facts in its record, unless the store holds another
+    /// generation than `set` was made from. The caller holds the account's lock: that check is for the day when a
+    /// lock did not work.
     ///
     /// - Parameters:
-    ///   - signIn: the policy whose sign-in the set has just got. In a shared group nothing else waits in the journal:
-    ///     the generations of two hosts do not tell which is the newer one.
-    ///   - keepsMark: whether the mark of ``reserve(for:in:)`` stays, as far as the journal does not take the room: the used refresh
-    ///     token is recorded first. The caller gives it back then.
-    /// - Throws: ``ErrorCode/storeUnavailable`` when neither the store nor the journal took it; in a shared group the errors of
-    ///   the cluster, too.
+    ///   - signIn: the policy whose sign-in the set has just got. In a shared group no other set waits in the
+    ///     journal: the generations of two hosts do not tell which is the newer one.
+    ///   - keepsMark: whether the mark of ``reserve(for:in:)`` stays, as far as the journal does not take the room:
+    ///     the used refresh token is recorded first. The caller gives it back then.
+    /// - Throws: ``ErrorCode/storeUnavailable`` when neither the store nor the journal took it; in a shared group
+    ///   the errors of the cluster, too.
     package func save(
         _ set: inout TokenSet, in group: KeychainGroup, signIn: String? = nil, keepsMark: Bool = false
     ) throws(CredentialError) -> Outcome {
         let id = set.account.id
-        // Nobody may know whether the cluster has taken it; kept as well, it is not to be taken up once more.
+        // It is not known whether the cluster has taken it; if it is kept as well, it is not to be merged once
+        // more.
         let mark = random.bytes(TokenSet.markSize)
         if signIn != nil, set.account.store == .etcd { set.noteTakenUp(mark) }
         defer { if !keepsMark { journal.releaseReserve(for: id, in: group) } }
@@ -332,7 +333,7 @@ package struct TokenSetRepository: Sendable {
         return true
     }
 
-    /// Puts a token set where its record says, and its facts into the record.
+    /// Puts a token set into the store that its record names, and its facts into the record.
     ///
     /// - Throws: the errors of the store.
     private func put(_ set: TokenSet, over before: AccountRecord) throws(CredentialError) -> Outcome {
@@ -355,19 +356,19 @@ package struct TokenSetRepository: Sendable {
             set.encoded(), for: item(id, group), label: label(set.account))
         var record = before
         do throws(CredentialError) { return try put(set, in: &record, nil, isNew: before.generation == 0) } catch {
-            // The tokens are safe in the keyring; the record only mirrors their facts. Of a new account it is all that
-            // leads to them.
+            // The tokens are safe in the keyring; the record only mirrors their facts. Of a new account it is all
+            // that leads to them.
             if before.generation > 0 { return .unlisted(error) }
             throw error
         }
     }
 
-    /// Writes the facts of a token set into its record, with what is sealed. In the same step, the data of the
+    /// Writes the facts of a token set into its record, with the sealed data. In the same step, the data of the
     /// account in another store ceases to count.
     ///
     /// - Parameters:
-    ///   - record: what was read; then what was written.
-    ///   - isNew: whether there was none.
+    ///   - record: the record that was read; then the one that was written.
+    ///   - isNew: whether there was no record.
     private func put(
         _ set: TokenSet, in record: inout AccountRecord, _ sealed: SealedTokenSet?, isNew: Bool
     ) throws(CredentialError) -> Outcome {
@@ -399,8 +400,8 @@ package struct TokenSetRepository: Sendable {
             .temporary, "cannot change the record of \(id): other processes keep changing it", hint: "try again")
     }
 
-    /// The generation that the store of a record has; 0 for a damaged one, which is replaced. A record says it without
-    /// being opened.
+    /// The generation that the store of a record has; 0 for a damaged one, which is replaced. A record says it
+    /// without being opened.
     private func storedGeneration(_ record: AccountRecord) throws(CredentialError) -> Int64 {
         if record.account.store.isInRecord { return record.sealed?.generation ?? 0 }
         do throws(CredentialError) { return try stored(record)?.generation ?? 0 } catch {
@@ -432,7 +433,7 @@ package struct TokenSetRepository: Sendable {
 }
 
 extension Account {
-    /// Takes over what others may change while the account's lock is held: the user's own choices.
+    /// Takes over the data that others may change while the account's lock is held: the user's own choices.
     fileprivate mutating func adoptNames(_ record: Account) {
         staleKeyringCopy = record.staleKeyringCopy
         label = record.label

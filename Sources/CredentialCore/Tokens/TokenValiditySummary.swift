@@ -1,10 +1,10 @@
 import StrictJSON
 
-/// The facts that the record of an account states in clear of an access token: its request, as a number that shows
-/// only whether two are the same, and the times between which it is valid. A list of accounts then says which is
-/// due, and no secret is read for the others.
+/// The facts that an account's record states in clear of an access token. They are its request, as a number that
+/// shows only whether two are the same, and the times between which it is valid. A list of accounts then says which
+/// is due, and no secret is read for the others.
 package struct TokenValiditySummary: Sendable, Hashable {
-    /// Stands for the token's key.
+    /// A number for the token's key.
     package let mark: Int64
     /// When it was received.
     package let issuedAt: Timestamp
@@ -23,7 +23,7 @@ package struct TokenValiditySummary: Sendable, Hashable {
         .array([.integer(mark), .integer(issuedAt.epochSeconds), .integer(expiresAt.epochSeconds)])
     }
 
-    /// Reads what ``json`` wrote; `nil` for anything else.
+    /// Reads the output of ``json``; `nil` for any other value.
     init?(json: JSONValue) {
         guard let numbers = json.array?.compactMap(\.integer), numbers.count == 3 else { return nil }
         mark = numbers[0]
@@ -33,8 +33,7 @@ package struct TokenValiditySummary: Sendable, Hashable {
 }
 
 extension TokenRequestKey {
-    /// A number that stands for the key where nothing but a look into a store depends on it: FNV-1a, which takes no
-    /// library.
+    /// A number for the key, used if only a look into a store depends on it: FNV-1a, which takes no library.
     package var mark: Int64 {
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325
         for byte in JSONValue.object(json).bytes() { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
@@ -43,8 +42,8 @@ extension TokenRequestKey {
 }
 
 extension TokenSet {
-    /// The times of its access tokens; `nil` where the account's facts do not name its sign-ins, by which who has the
-    /// list knows what the type asks for.
+    /// The times of its access tokens; `nil` if the account's facts do not name its sign-ins. A holder of the list
+    /// finds the type's requests by these names.
     var times: [TokenValiditySummary]? {
         guard grants.keys.sorted() == account.signIns else { return nil }
         return accessTokens.map { TokenValiditySummary($0) }
@@ -52,11 +51,11 @@ extension TokenSet {
 }
 
 extension Account {
-    /// The sign-ins it has grants of: one per policy, and the nameless one where the provider has none.
+    /// The sign-ins that it has grants of: one per policy, and the nameless one if the provider has no policies.
     package var signIns: [String] { policies.isEmpty ? [""] : policies }
 
-    /// Whether its record alone says that nothing of it is due: each token that `marks` stand for, and each other
-    /// one that has not ended, is valid for long enough. If the record does not know, the account may be due.
+    /// Whether its record alone shows that no token of it is due: each token in `marks`, and each other one that
+    /// has not ended, is valid for long enough. If the record does not know, the account may be due.
     package func isFresh(for marks: [Int64], _ freshness: Freshness, now: Timestamp) -> Bool {
         guard let tokenTimes else { return false }
         let fresh = tokenTimes.filter { freshness.allows(from: $0.issuedAt, to: $0.expiresAt, now: now) }
@@ -64,7 +63,7 @@ extension Account {
             && tokenTimes.allSatisfy { $0.expiresAt <= now || fresh.contains($0) }
     }
 
-    /// Whether there is something to tell of its sign-in's end that was not told yet (``ExpiryNotice``).
+    /// Whether its sign-in's end is due for a notice that was not given yet (``ExpiryNotice``).
     package func needsExpiryNotice(now: Timestamp) -> Bool {
         ExpiryNotice(of: refreshExpiresAt, now: now) != lastExpiryNotice
     }

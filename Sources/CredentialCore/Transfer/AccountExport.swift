@@ -14,7 +14,7 @@ package struct AccountExport: Sendable, Equatable {
     package struct Entry: Sendable, Equatable {
         /// Its keychain group.
         package var group: KeychainGroup
-        /// Its facts and grants; the journal key and the generation are of no use elsewhere.
+        /// Its facts and grants; the journal key and the generation are useless on another machine.
         package var tokenSet: TokenSet
 
         /// Makes an entry.
@@ -67,7 +67,7 @@ package struct AccountExport: Sendable, Equatable {
 
     /// Reads an archive.
     ///
-    /// - Throws: ``ErrorCode/configuration`` when it is none.
+    /// - Throws: ``ErrorCode/configuration`` when it is not an archive.
     package init(json object: JSONObject) throws(CredentialError) {
         guard let accounts = object["accounts"]?.array, let types = object["types"]?.object,
             let secrets = object["secrets"]?.array

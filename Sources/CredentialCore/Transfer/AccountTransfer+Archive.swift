@@ -1,12 +1,12 @@
 extension AccountTransfer {
-    /// Takes over what was exported on another machine. Data that is here already stays unchanged.
+    /// Takes over the accounts that another machine exported. Data that is here already stays unchanged.
     ///
     /// - Parameters:
-    ///   - store: where accounts are put.
-    ///   - taken: told of each account that is.
-    /// - Returns: why others are of no use any more: an account that has to sign in anew does not keep the others back.
-    /// - Throws: ``ErrorCode/configuration`` for a type that cannot be used here; the errors of the stores; what `taken`
-    ///   throws.
+    ///   - store: the store that accounts are put into.
+    ///   - taken: called with each account that is taken over.
+    /// - Returns: why others are useless now: an account that has to sign in again does not keep the others back.
+    /// - Throws: ``ErrorCode/configuration`` for a type that cannot be used here; the errors of the stores; the
+    ///   errors of `taken`.
     package func take(
         _ archive: AccountExport, into store: StoreKind, taken: (Account) throws(CredentialError) -> Void
     ) throws(CredentialError) -> [CredentialError] {
@@ -27,7 +27,7 @@ extension AccountTransfer {
             let path = try accounts.ownDefinitions.put(type, force: false, by: .imported)
             for secret in archive.secrets where secret.item.owner == name {
                 let item = try ClientBindings(accounts.machine).item(secret.item.kind, of: type)
-                // Another type of the client has it here: what is here stays as it is.
+                // Another type of the client has it here: the present secret stays as it is.
                 guard !accounts.ownDefinitions.isKept(item) else { continue }
                 try accounts.stores.store(store).write(
                     Array(secret.text.reveal().utf8), for: item,
@@ -51,7 +51,8 @@ extension AccountTransfer {
         return failures
     }
 
-    /// The defaults of their registrations before the others: the first account of a registration is its default here, too.
+    /// The defaults of their registrations before the others: the first account of a registration is its default
+    /// here, too.
     private static func defaultsFirst(_ entries: [AccountExport.Entry]) -> [AccountExport.Entry] {
         func madeDefaultAt(_ entry: AccountExport.Entry) -> Int64? {
             entry.tokenSet.account.madeDefaultAt?.epochSeconds
@@ -82,8 +83,9 @@ extension AccountTransfer {
         return (try? definition(name)) != nil
     }
 
-    /// The registration of an account of an archive. One that an earlier credmgr exported names it in the earlier form: then the
-    /// archive's own definition tells which it is, or the one of this machine if the archive has none.
+    /// The registration of an account of an archive. One that an earlier credmgr exported names it in the earlier
+    /// form: then the archive's own definition identifies it, or the one of this machine if the archive has no
+    /// definition.
     private func registrationSent(
         _ account: Account, _ archive: AccountExport, as here: ClientIdentity
     ) throws(CredentialError) -> ClientIdentity {
@@ -151,8 +153,8 @@ extension AccountTransfer {
         return (kept.account, group)
     }
 
-    /// The error for a refresh token that another account of this machine has: the second of the two to be refreshed would send a
-    /// used one.
+    /// The error for a refresh token that another account of this machine has: the second of the two to be
+    /// refreshed would send a used one.
     func hasCopy(
         _ shown: LocalizedMessage, of type: AccountType, _ holder: (account: Account, group: KeychainGroup)
     ) -> CredentialError {

@@ -1,11 +1,11 @@
 extension AccountTransfer {
-    /// Takes over sign-ins that other programs keep. One that fails does not keep the others back. Warns of what the file
-    /// lacks for more.
+    /// Takes over sign-ins that other programs keep. One that fails does not keep the others back. Warns of the
+    /// data that the file lacks for more.
     ///
     /// - Parameters:
     ///   - typeName: the account type; `nil` for the only one that they can be of.
-    ///   - store: where accounts are put.
-    ///   - taken: told of each account that is.
+    ///   - store: the store that accounts are put into.
+    ///   - taken: called with each account that is taken over.
     /// - Returns: why the others were not taken over.
     package func take(
         _ found: ImportedFile, ofType typeName: String?, into store: StoreKind,
@@ -145,10 +145,11 @@ extension AccountTransfer {
         return addresses.contains { URI($0)?.host == host.lowercased() }
     }
 
-    /// The address that a refresh token of the type is sent to, as far as the definition tells: the host is that of the provider itself.
+    /// The address that a refresh token of the type is sent to, as far as the definition tells: the host is that of
+    /// the provider itself.
     private func tokenPlace(of type: AccountType) -> URI? {
         if let written = type.endpoints[.token] ?? type.authority ?? type.issuer { return URI(written) }
-        // A tenant alone stands for the place where the adapter knows it to be.
+        // If the type names only a tenant, the adapter's provider gives the address.
         guard let provider = try? registration(of: type).provider, let start = provider.firstRange(of: "https://")
         else { return nil }
         return URI(String(provider[start.lowerBound...]))

@@ -1,6 +1,7 @@
 import StrictJSON
 
-/// Takes sign-ins over from files and puts them into one: what `accounts import`, `accounts export` and a program do.
+/// Takes sign-ins over from files and puts them into one: the work of `accounts import`, `accounts export` and a
+/// program.
 package struct AccountTransfer: Sendable {
     /// The account services that it uses.
     package let accounts: AccountServices
@@ -13,7 +14,7 @@ package struct AccountTransfer: Sendable {
     /// - Parameters:
     ///   - group: the group that accounts go to; `nil` for their own.
     ///   - definition: gives the type of a name.
-    ///   - note: takes what the user may want to know.
+    ///   - note: takes messages that the user may want to know.
     package init(
         _ accounts: AccountServices, group: KeychainGroup?,
         definition: @escaping @Sendable (_ name: String) throws(CredentialError) -> AccountType,
@@ -36,14 +37,16 @@ package struct AccountTransfer: Sendable {
 
     // MARK: Out
 
-    /// Sign-ins with their types and the types' secrets. Those that have ended are left out, and named; so are those of shared
-    /// groups, whose refresh tokens the hosts of the group go on using: one more user of them would end the sign-in.
+    /// Sign-ins with their types and the types' secrets. Those that have ended are left out, and named; so are
+    /// those of shared groups, whose refresh tokens the hosts of the group go on using: one more user of them would
+    /// end the sign-in.
     ///
     /// - Parameters:
     ///   - chosen: the accounts.
-    ///   - missing: takes why an account is left out whose token set is damaged; what it throws ends this.
-    /// - Throws: ``ErrorCode/noSuchAccount`` where none is left; ``ErrorCode/usage`` where that is as all are of shared groups; the
-    ///   errors of the stores; that of a damaged token set where nothing else is left; what `missing` throws.
+    ///   - missing: takes why an account is left out whose token set is damaged; an error that it throws ends this.
+    /// - Throws: ``ErrorCode/noSuchAccount`` if no account is left; ``ErrorCode/usage`` if that is because all are
+    ///   of shared groups; the errors of the stores and of `missing`. If no other account is left, it throws the
+    ///   error of a damaged token set.
     package func archive(
         of chosen: [(group: KeychainGroup, account: Account)],
         missing: (CredentialError) throws(CredentialError) -> Void

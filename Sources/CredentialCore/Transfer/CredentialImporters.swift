@@ -1,17 +1,18 @@
 import StrictJSON
 
-/// Reads the files of other programs that keep sign-ins: `hosts.yml` of GitHub's `gh`, the token cache of MSAL, what
-/// `oidc-add --print NAME` prints of an account of oidc-agent, the application-default file of gcloud, `rclone.conf`,
-/// the token file of mutt_oauth2.py, decrypted, and `accounts.conf` of GNOME Online Accounts, whose tokens are in the
-/// desktop's keyring. Of a file that is one of these and lacks something it says what.
+/// Reads the files of other programs that keep sign-ins. They are `hosts.yml` of GitHub's `gh`, the token cache of
+/// MSAL, the output of `oidc-add --print NAME` for an account of oidc-agent, the application-default file of gcloud
+/// and `rclone.conf`. The others are the token file of mutt_oauth2.py, decrypted, and `accounts.conf` of GNOME
+/// Online Accounts, whose tokens are in the desktop's keyring. If a file is one of these and incomplete, it names
+/// the missing data.
 package enum CredentialImporters {
-    /// The sign-ins in a file, and what it lacks for others.
+    /// The sign-ins in a file, and the data that it lacks for others.
     ///
     /// - Parameters:
     ///   - bytes: the file, without a byte order mark.
     ///   - keyring: gives the desktop's keyring, for files whose tokens are there.
-    /// - Throws: ``ErrorCode/configuration`` for a file that is none of these, or one without a sign-in; what the keyring
-    ///   throws.
+    /// - Throws: ``ErrorCode/configuration`` for a file of another kind, or one without a sign-in; the errors of
+    ///   the keyring.
     package static func read(
         _ bytes: [UInt8], keyring: () throws(CredentialError) -> any SecretStore
     ) throws(CredentialError) -> ImportedFile {
@@ -171,7 +172,8 @@ package enum CredentialImporters {
     }
 }
 
-/// `rclone.conf`: the remotes that were signed in with a client of one's own. Those of rclone's own client are good with no other.
+/// `rclone.conf`: the remotes that were signed in with a client of one's own. Those of rclone's own client are good
+/// with no other.
 enum RcloneFile {
     private struct Remote {
         let name: String
@@ -180,7 +182,7 @@ enum RcloneFile {
 
     private static let google: Set<String> = ["drive", "google photos", "gphotos", "google cloud storage"]
 
-    /// The remotes in a text; `nil` where there is none with a token.
+    /// The remotes in a text; `nil` if no remote has a token.
     static func read(_ text: String) -> ImportedFile? {
         var file = ImportedFile(), isOne = false
         for remote in remotes(in: text) {

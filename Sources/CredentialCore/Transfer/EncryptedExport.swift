@@ -1,10 +1,12 @@
 package import StrictJSON
 
-/// An ``AccountExport`` under a passphrase: a JSON document, so that it can be sent as text. `docs/reference/file-formats.md` has the form.
+/// An ``AccountExport`` under a passphrase: a JSON document, so that it can be sent as text.
+/// `docs/reference/file-formats.md` has the form.
 ///
-/// scrypt makes a secret of the passphrase, and HKDF makes two keys of that: the one of the cipher, ChaCha20-Poly1305, and the
-/// key check, which stands in the document. So a wrong passphrase is told from a damaged archive, and an archive opens with one
-/// passphrase only. The first form, which is read still, has the cipher's key from scrypt itself, and no check.
+/// scrypt makes a secret of the passphrase, and HKDF makes two keys of that: the one of the cipher,
+/// ChaCha20-Poly1305, and the key check, which is in the document. So a wrong passphrase is distinguished from a
+/// damaged archive, and an archive opens with one passphrase only. The first form, which is read still, has the
+/// cipher's key from scrypt itself, and no check.
 package enum EncryptedExport {
     private static let format = "credmgr-export"
     private static let version: Int64 = 2
@@ -37,8 +39,8 @@ package enum EncryptedExport {
 
     /// Opens a document.
     ///
-    /// - Throws: ``ErrorCode/configuration`` when it is of a newer version or damaged; ``ErrorCode/denied`` when the passphrase is
-    ///   not the one it was sealed with.
+    /// - Throws: ``ErrorCode/configuration`` when it is of a newer version or damaged; ``ErrorCode/denied`` when
+    ///   the passphrase is not the one it was sealed with.
     package static func open(
         _ document: JSONObject, passphrase: Secret, _ cryptography: any Cryptography
     ) throws(CredentialError) -> AccountExport {
@@ -140,7 +142,7 @@ package enum EncryptedExport {
         }
     }
 
-    /// scrypt's N of a document; `nil` where it is none that is allowed.
+    /// scrypt's N of a document; `nil` if it is not an allowed one.
     private static func cost(in document: JSONObject) -> UInt64? {
         func number(_ name: String) -> UInt64? { document[name]?.integer.flatMap(UInt64.init(exactly:)) }
         guard let n = number("scrypt_n"), let r = number("scrypt_r"), let p = number("scrypt_p"),

@@ -1,5 +1,5 @@
-/// The accounts of GNOME Online Accounts: its `accounts.conf` says who they are, and the desktop's keyring has their
-/// tokens, one item each, written as GLib writes a variant.
+/// The accounts of GNOME Online Accounts: its `accounts.conf` says who they are, and the desktop's keyring has
+/// their tokens, one item each, written as GLib writes a variant.
 package enum GNOMEOnlineAccounts {
     /// The schema of its items in the keyring.
     package static let schema = "org.gnome.OnlineAccounts"
@@ -14,21 +14,22 @@ package enum GNOMEOnlineAccounts {
         var values: [String: String] = [:]
     }
 
-    /// The clients that GNOME's own releases are built with. The file names another one where the user gave it.
+    /// The clients that GNOME's own releases are built with. The file names another one if the user gave it.
     private static let builtInClients = [
         "google": "44438659992-7kgjeitenc16ssihbtdjbgguch7ju55s.apps.googleusercontent.com",
         "ms_graph": "b155a604-3c31-4079-93b0-6bb6aa9d5464",
     ]
 
-    /// The hosts of their token endpoints, where the file does not tell.
+    /// The hosts of their token endpoints, if the file does not name them.
     private static let hosts = ["ms_graph": "login.microsoftonline.com"]
 
-    /// The sign-ins of the accounts in a text; `nil` where it is no `accounts.conf`.
+    /// The sign-ins of the accounts in a text; `nil` if it is no `accounts.conf`.
     ///
-    /// Accounts with a password, and those that are signed in to no more, have none, and are named as lacking one.
+    /// Accounts with a password, and accounts that are signed in to no more, have no sign-in, and are named as
+    /// lacking one.
     ///
     /// - Parameter keyring: gives the items of the schema whose attribute is asked for.
-    /// - Throws: what `keyring` throws.
+    /// - Throws: the errors of `keyring`.
     static func read(
         _ text: String,
         _ keyring: (@escaping @Sendable (String) -> Bool) throws(CredentialError) -> [KeyringItem]
@@ -130,7 +131,7 @@ package enum GNOMEOnlineAccounts {
 /// The text that GLib prints of a variant of the type `a{sv}`: `{'refresh_token': <'1//x'>, 'expires_at': <int64
 /// 5>}`.
 package enum GVariantText {
-    /// Its members that are strings. Of anything that is not such a text there are none.
+    /// Its members that are strings. Any other text gives no members.
     package static func strings(in text: String) -> [String: String] {
         var reader = Reader(rest: Substring(text))
         return reader.members() ?? [:]

@@ -1,5 +1,6 @@
-/// `hosts.yml` of GitHub's `gh`, as the program writes it and as people mend it, and the file of `hub`, its forerunner: a host
-/// at the left, below it `user` and `oauth_token`, or below `users` a user each with `oauth_token`.
+/// `hosts.yml` of GitHub's `gh`, as the program writes it or the user edits it, and the file of `hub`, its
+/// forerunner. It has a host at the left; below it `user` and `oauth_token`, or below `users` a user each with
+/// `oauth_token`.
 enum GitHubHosts {
     /// The program, for messages.
     private static let program = "gh"
@@ -25,7 +26,7 @@ enum GitHubHosts {
                     hint: "sign in with gh first: gh auth login --hostname \(UntrustedText.shown(host.key))"))
         }
         var users = (host["users"]?.children ?? []).map { (name: $0.key, token: $0["oauth_token"]?.value) }
-        // The active user's token stands there twice; where it does not, its user may be known.
+        // The active user's token is there twice; if it is not, its user may be known.
         let active = host["user"]?.value
         let token = host["oauth_token"]?.value
         if let token {
@@ -49,7 +50,7 @@ enum GitHubHosts {
         }
     }
 
-    /// `gh` keeps tokens in the desktop's keyring where there is one, and names the user alone in its file.
+    /// `gh` keeps tokens in the desktop's keyring if there is one, and names the user alone in its file.
     private static func inKeyring(_ user: String?, at host: String) -> CredentialError {
         let whose: LocalizedMessage = user.map { "the token of \(UntrustedText.shown($0))" } ?? "the token"
         let option = user.map { " --user \(ShellQuoting.word(UntrustedText.shown($0)))" } ?? ""
@@ -60,14 +61,14 @@ enum GitHubHosts {
     }
 }
 
-/// Mappings of plain and quoted words in YAML, a line each, nested by their blanks, with comments. It is no reader of YAML: of
-/// anything else it takes nothing.
+/// Mappings of plain and quoted words in YAML, a line each, nested by their blanks, with comments. It is no reader
+/// of YAML: it ignores any other text.
 enum YAMLMappings {
-    /// A key, and what stands behind it or below it.
+    /// A key, and its content behind it or below it.
     struct Node {
         /// The key.
         let key: String
-        /// The word behind it; `nil` for none, and for `null`.
+        /// The word behind it; `nil` without a word, and for `null`.
         var value: String?
         /// The mapping below it.
         var children: [Node] = []

@@ -4,17 +4,17 @@ package struct ImportedSignIn: Sendable, Equatable {
     package var program: String
     /// The token to take over.
     package var token: ImportedToken
-    /// The client it was issued to, where the file tells.
+    /// The client it was issued to, if the file names it.
     package var clientID: String?
-    /// The provider's issuer, where the file tells.
+    /// The provider's issuer, if the file names it.
     package var issuer: String?
-    /// The host that the sign-in is for, where that is all the file tells.
+    /// The host that the sign-in is for, if the file names only that.
     package var host: String?
-    /// Whether the type must name ``host`` also where the client's id is known.
+    /// Whether the type must name ``host`` even if the client's ID is known.
     package var isHostBinding = false
-    /// The user's name, where the file tells.
+    /// The user's name, if the file has it.
     package var username: String?
-    /// The policy that the token was issued under, where the file tells; `nil` for the type's own.
+    /// The policy that the token was issued under, if the file names it; `nil` for the type's own.
     package var policy: String?
     /// Whether the program, a service of the desktop, goes on using the token by itself.
     package var isSharedFurther: Bool { program == GNOMEOnlineAccounts.program }
@@ -39,7 +39,7 @@ package struct ImportedSignIn: Sendable, Equatable {
 package struct ImportedFile: Sendable {
     /// The sign-ins that can be taken over.
     package var signIns: [ImportedSignIn] = []
-    /// Why others cannot: what the file lacks for each.
+    /// Why others cannot: the data that the file lacks for each.
     package var lacks: [CredentialError] = []
 }
 

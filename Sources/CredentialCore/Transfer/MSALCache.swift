@@ -6,8 +6,9 @@ enum MSALCache {
     /// The program, for messages.
     static let program = "MSAL"
 
-    /// The clouds of Microsoft, by the hosts that are one authority (MSAL's instance discovery metadata). Client ids of
-    /// Microsoft's own programs are the same in each, and a refresh token of one is nobody's business in another.
+    /// The clouds of Microsoft, by the hosts that are one authority (MSAL's instance discovery metadata). Client
+    /// IDs of Microsoft's own programs are the same in each, and a refresh token of one must not be sent to
+    /// another.
     private static let clouds: [Set<String>] = [
         ["login.microsoftonline.com", "login.windows.net", "login.microsoft.com", "sts.windows.net"],
         ["login.partner.microsoftonline.cn", "login.chinacloudapi.cn"],
@@ -20,7 +21,7 @@ enum MSALCache {
         return clouds.first { $0.contains(host) } ?? [host]
     }
 
-    /// The refresh tokens of a cache; `nil` for an object that is none.
+    /// The refresh tokens of a cache; `nil` for an object that is not a cache.
     static func read(_ object: JSONObject) -> ImportedFile? {
         guard object["RefreshToken"]?.object != nil || object["Account"]?.object != nil,
             object["issuer_url"] == nil
@@ -56,8 +57,8 @@ enum MSALCache {
         return file
     }
 
-    /// The policy of B2C in a home account: `OBJECT-POLICY.TENANT`, where others have `OBJECT.TENANT`, with GUIDs for object
-    /// and tenant.
+    /// The policy of B2C in a home account: `OBJECT-POLICY.TENANT`, in place of the usual `OBJECT.TENANT`, with
+    /// GUIDs for object and tenant.
     private static func policy(ofHomeAccount id: String) -> String? {
         guard let dot = id.lastIndex(of: ".") else { return nil }
         let object = id[..<dot]

@@ -1,8 +1,8 @@
 /// The party that named an address to which credmgr sends something.
 ///
-/// ``URI/author`` carries it from the document that names the address to the socket that leads there.
-/// ``mayName(_:from:)`` is the one rule about this machine and its network: a server elsewhere must not have credmgr send
-/// requests to programs that trust every local caller.
+/// The document that names an address sets its ``URI/author``, which stays with it up to the socket that leads
+/// there. The one rule about this machine and its network is ``mayName(_:from:)``: an outside server must not have
+/// credmgr send requests to programs that trust every local caller.
 public enum AddressAuthor: Sendable, Hashable {
     /// The user: a definition, an option, a variable of the environment.
     case user

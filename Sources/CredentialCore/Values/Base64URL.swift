@@ -1,4 +1,5 @@
-/// Base64 with the URL alphabet and without padding (RFC 4648 §5), and the ordinary alphabet where protocols use it.
+/// Base64 with the URL alphabet and without padding (RFC 4648 §5), and the ordinary alphabet for protocols that use
+/// it.
 public enum Base64URL {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
     private static let ordinary = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)

@@ -30,7 +30,7 @@ extension Identifier {
         return false
     }
 
-    /// Whether a block has nothing but letters, digits, `.`, `_` and `-`.
+    /// Whether a block has only letters, digits, `.`, `_` and `-`.
     private static func areParts(_ block: SWARScan.Block) -> Bool {
         func isBetween(_ first: Unicode.Scalar, _ last: Unicode.Scalar) -> SIMDMask<SIMD16<Int8>> {
             let (first, last) = (UInt8(ascii: first), UInt8(ascii: last))

@@ -12,7 +12,7 @@ public enum Identifier {
     ///
     /// - Parameters:
     ///   - name: the name.
-    ///   - kind: what it names, for the message.
+    ///   - kind: the kind of the named thing, for the message.
     /// - Throws: ``ErrorCode/usage`` when it does not.
     public static func checked(_ name: String, kind: Kind) throws(CredentialError) -> String {
         guard isValid(name) else {
@@ -30,8 +30,8 @@ public enum Identifier {
         return name
     }
 
-    /// The name that a text which is none comes nearest to: `B2C Account` is `B2C-Account`; `nil` where nothing of it can
-    /// stay.
+    /// The valid name that is nearest to an invalid text: `B2C Account` is `B2C-Account`; `nil` if no part of it
+    /// can stay.
     package static func near(_ text: String) -> String? {
         var name = ""
         for scalar in text.unicodeScalars {

@@ -1,6 +1,8 @@
-/// A fingerprint of a host or a group, as users compare it: eight groups of four hexadecimal digits with dashes between them.
+/// A fingerprint of a host or a group, as users compare it: eight groups of four hexadecimal digits with dashes
+/// between them.
 package enum KeyFingerprint {
-    /// The fingerprint that a user typed, in its usual form: the dashes may be left out, and letters may be upper case.
+    /// The fingerprint that a user typed, in its usual form: the dashes may be left out, and letters may be upper
+    /// case.
     ///
     /// - Returns: `nil` if the text is not a fingerprint.
     package static func normalized(_ text: String) -> String? {

@@ -5,7 +5,7 @@ public struct KeychainGroup: Sendable, Hashable, CustomStringConvertible {
     /// The group's name; obeys ``Identifier``.
     public let name: String
 
-    /// The group of types that name none.
+    /// The group of types that name no group.
     public static let standard = KeychainGroup(uncheckedName: "default")
 
     /// Makes a group.

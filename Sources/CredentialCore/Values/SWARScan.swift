@@ -5,7 +5,7 @@ enum SWARScan {
 
     /// The word that begins at `offset`, the first byte lowest.
     static func load(_ bytes: borrowing Span<UInt8>, at offset: Int) -> UInt64 {
-        // The span checks the bounds; nothing is assumed of where it lies.
+        // The span checks the bounds; the load assumes no alignment.
         unsafe UInt64(littleEndian: bytes.bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self))
     }
 
@@ -16,13 +16,13 @@ enum SWARScan {
         return word
     }
 
-    /// The word that begins at `offset`; what is not before `end` is zero.
+    /// The word that begins at `offset`; the bytes from `end` on are zero.
     static func load(_ bytes: borrowing Span<UInt8>, at offset: Int, before end: Int) -> UInt64 {
         let count = end &- offset
         return count >= size ? load(bytes, at: offset) : loadEnd(bytes, at: offset, count: count)
     }
 
-    /// Gives each word of a part, and where it begins; of the last one the bytes behind the part are zero.
+    /// Gives each word of a part, and its offset; of the last one the bytes behind the part are zero.
     static func each(_ bytes: borrowing Span<UInt8>, _ range: Range<Int>, _ body: (UInt64, Int) -> Void) {
         var offset = range.lowerBound
         unsafe withWords(of: bytes, range) { words in
@@ -34,7 +34,7 @@ enum SWARScan {
         if offset < range.upperBound { body(load(bytes, at: offset, before: range.upperBound), offset) }
     }
 
-    /// Gives each place of a part where three bytes stand: one, another behind it, and a third one this far from it.
+    /// Gives each place of a part with three bytes: one, another behind it, and a third one this far from it.
     static func eachPlace(
         of one: UInt8, _ other: UInt8, _ third: UInt8, after distance: Int, in bytes: borrowing Span<UInt8>,
         _ range: Range<Int>, _ body: (Int) -> Void
@@ -111,7 +111,7 @@ enum SWARScan {
 struct Checksum: Equatable {
     private var state: UInt64
 
-    /// Begins with what else must be the same, such as the number of bytes.
+    /// Begins with the other values that must be the same, such as the number of bytes.
     init(seed: UInt64) { state = seed ^ 0xcbf2_9ce4_8422_2325 }
 
     /// The checksum of a part of some bytes.
@@ -120,7 +120,7 @@ struct Checksum: Equatable {
         add(bytes, range)
     }
 
-    /// Adds bytes, of which the last word may be short; then nothing may follow.
+    /// Adds bytes, of which the last word may be short; then no more may follow.
     mutating func add(_ bytes: borrowing Span<UInt8>, _ range: Range<Int>) {
         var offset = range.lowerBound
         while range.upperBound - offset >= SWARScan.size {
@@ -144,7 +144,7 @@ struct Checksum: Equatable {
     /// Sixteen digits.
     var text: [UInt8] { (0..<Self.digits).map(digit) }
 
-    /// Whether these digits stand at `start`.
+    /// Whether these digits are at `start`.
     func isText(_ bytes: borrowing Span<UInt8>, at start: Int) -> Bool {
         for number in 0..<Self.digits where bytes[start + number] != digit(number) { return false }
         return true
@@ -159,7 +159,7 @@ struct Checksum: Equatable {
     static let digits = 16
 }
 
-/// Which names there are, whatever their order: as many, and with the same checksums.
+/// Which names there are, in any order: as many, and with the same checksums.
 public struct UnorderedChecksum: Sendable, Equatable {
     private var count = 0
     private var sum: UInt64 = 0

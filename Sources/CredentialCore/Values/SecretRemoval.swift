@@ -1,7 +1,8 @@
-/// Takes the secrets of a request out of the text of the server that answers it: one may repeat in its error what was sent.
+/// Takes the secrets of a request out of the text of the server that answers it: its error may repeat parts of the
+/// request.
 ///
-/// A secret is found as it is, and as it looks in a form or URL, in JSON and in base64. Short ones are left: what is missing
-/// from `invalid client secret` would tell that the secret is `secret`.
+/// A secret is found as it is, and as it looks in a form or URL, in JSON and in base64. Short ones are left: the
+/// gap in `invalid client secret` would show that the secret is `secret`.
 package struct SecretRemoval: Sendable {
     /// The text in the place of a secret.
     package static let mark = "[redacted]"

@@ -4,7 +4,8 @@ public enum StoreKind: String, Sendable, CaseIterable {
     case secretService = "secret-service"
     /// The encrypted file of the keychain group.
     case file
-    /// The cluster of a group that several hosts share. Nobody chooses it for an account: the group is there, or is not.
+    /// The cluster of a group that several hosts share. The user does not choose it for an account: the group is
+    /// there, or is not.
     case etcd
 
     /// Those of this machine, among which people choose.
@@ -19,7 +20,7 @@ public enum StoreKind: String, Sendable, CaseIterable {
         }
     }
 
-    /// Whether token sets stand sealed in the accounts' records themselves.
+    /// Whether token sets are sealed in the accounts' records themselves.
     package var isInRecord: Bool { self != .secretService }
 
     /// The store of this machine that this one is not.
@@ -27,7 +28,7 @@ public enum StoreKind: String, Sendable, CaseIterable {
 }
 
 extension StoreKind {
-    /// The store that a word names, `auto` for none in particular; `standard` without a word.
+    /// The store that a word names; `auto` names no particular store. Without a word it is `standard`.
     ///
     /// - Throws: ``ErrorCode/usage`` for another word.
     package static func wished(
@@ -48,9 +49,9 @@ extension StoreKind {
 public struct ProtectionSummary: Sendable, Equatable {
     /// The secret or program that opens the store.
     public let summary: LocalizedMessage
-    /// Against whom that protects.
+    /// The attackers that it protects against.
     public let protectsAgainst: LocalizedMessage
-    /// Against whom it does not.
+    /// The attackers that it does not protect against.
     public let doesNotProtectAgainst: LocalizedMessage
     /// Whether a person can open it when it is locked.
     public let isUnlockedByPeople: Bool

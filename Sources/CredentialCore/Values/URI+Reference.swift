@@ -1,5 +1,5 @@
 extension URI {
-    /// The URL that a reference means here (RFC 3986 §5.2), as in a `Location` header; `nil` for what is no URL.
+    /// The URL that a reference means here (RFC 3986 §5.2), as in a `Location` header; `nil` for an invalid one.
     public func resolving(_ reference: String) -> URI? {
         if Self.hasScheme(reference) { return URI(reference)?.withoutDotSegments }
         if reference.hasPrefix("//") { return URI(scheme + ":" + reference)?.withoutDotSegments }

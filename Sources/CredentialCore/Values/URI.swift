@@ -14,7 +14,7 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
     public let query: String?
     /// The text after `#`, as written.
     public let fragment: String?
-    /// The party that named it. It is no part of what the address is: two addresses of different authors are equal.
+    /// The party that named it. It is not part of the address: two addresses of different authors are equal.
     public internal(set) var author = AddressAuthor.user
     private let hasAuthority: Bool
 
@@ -94,13 +94,13 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
         return (host.lowercased(), port)
     }
 
-    /// Whether two addresses are written alike, whoever named them.
+    /// Whether two addresses are written alike, by any author.
     public static func == (one: URI, other: URI) -> Bool {
         one.scheme == other.scheme && one.host == other.host && one.port == other.port && one.path == other.path
             && one.query == other.query && one.fragment == other.fragment && one.hasAuthority == other.hasAuthority
     }
 
-    /// Hashes what ``==(_:_:)`` compares.
+    /// Hashes the parts that ``==(_:_:)`` compares.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(scheme)
         hasher.combine(host)
@@ -123,8 +123,8 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
         return "\(scheme)://\(shownHost):\(port)"
     }
 
-    /// Whether the host is this machine's loopback: `localhost`, a name below it (RFC 6761 §6.3), `127.0.0.0/8` in any
-    /// form that a resolver takes, such as `127.1` or `0x7f000001`, `0.0.0.0`, which connects there, or `::1`.
+    /// Whether the host is this machine's loopback: `localhost`, a name below it (RFC 6761 §6.3), `127.0.0.0/8` in
+    /// any form that a resolver takes, such as `127.1` or `0x7f000001`, `0.0.0.0`, which connects there, or `::1`.
     public var isLoopback: Bool {
         if host == "localhost" || host.hasSuffix(".localhost") || host == "::1" || host == "::" { return true }
         return numericHost.map { AddressAuthor.Reach(ipv4: $0) == .machine } ?? false
@@ -140,8 +140,8 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
         return numericHost.map { AddressAuthor.Reach(ipv4: $0) != .internet } ?? false
     }
 
-    /// The IPv4 address that the host is, in any form of inet_aton(3): one to four numbers, decimal, octal or hexadecimal,
-    /// of which the last fills what is left.
+    /// The IPv4 address that the host is, in any form of inet_aton(3): one to four numbers, decimal, octal or
+    /// hexadecimal, of which the last fills the remaining bytes.
     private var numericHost: UInt32? {
         let parts = host.split(separator: ".", omittingEmptySubsequences: false)
         guard (1...4).contains(parts.count) else { return nil }

@@ -5,8 +5,9 @@ public import StrictJSON
 extension AccountStore {
     /// The accounts that a type sees, each bound to that type: calls without a type use it.
     ///
-    /// - Throws: as ``type(named:)``; ``CredentialCore/ErrorCode/inputOutput``; ``CredentialCore/ErrorCode/temporary`` where none is
-    ///   known and the cluster of a shared group could not be asked.
+    /// - Throws: as ``type(named:)``; ``CredentialCore/ErrorCode/inputOutput``;
+    ///   ``CredentialCore/ErrorCode/temporary`` if no account is known and the cluster of a shared group could not
+    ///   be asked.
     public func accounts(ofType name: String) throws(CredentialError) -> [Account] {
         let type = try type(named: name), group = group(of: type)
         let accounts = try registry(of: group).accounts(of: try registration(of: type))
@@ -14,8 +15,8 @@ extension AccountStore {
         return accounts.map { bound($0, to: type) }
     }
 
-    /// The accounts of a group that can be read; of what cannot, and of a shared group that is as it was seen last,
-    /// ``Options/warn`` is told. A sign-in that could not be stored at once is among them as soon as it can be.
+    /// The accounts of a group that can be read; ``Options/warn`` reports unreadable ones, and a shared group that
+    /// is as it was seen last. A sign-in that could not be stored at once is among them as soon as it can be.
     private func registry(of group: KeychainGroup) throws(CredentialError) -> AccountList {
         _ = parts.accounts.takeUpSignIns(in: group)
         let registry = try parts.machine.records.registry(of: group) {
@@ -32,9 +33,11 @@ extension AccountStore {
         if let failure = parts.machine.sharing.recentFailure(of: group) { throw failure }
     }
 
-    /// All accounts of the group, or of all groups. A group that cannot be read stops no other one; ``Options/warn`` is told.
+    /// All accounts of the group, or of all groups. A group that cannot be read stops no other one;
+    /// ``Options/warn`` reports it.
     ///
-    /// - Throws: ``CredentialCore/ErrorCode/inputOutput``; what keeps the groups from being read where none can be.
+    /// - Throws: ``CredentialCore/ErrorCode/inputOutput``; the error that keeps the groups from being read if no
+    ///   group can be.
     public func accounts() throws(CredentialError) -> [Account] {
         let groups = if let group = options.group { [group] } else { try parts.machine.records.groups() }
         var registries: [AccountList] = []
@@ -63,8 +66,8 @@ extension AccountStore {
 
     // MARK: The default
 
-    /// The account that is meant where none is named: the type's default, else its only one; `nil` where nobody has said
-    /// which of several.
+    /// The account that is meant if no account is named: the type's default, else its only one; `nil` if there are
+    /// several without a default.
     ///
     /// - Throws: as ``accounts(ofType:)``.
     public func defaultAccount(ofType name: String) throws(CredentialError) -> Account? {
@@ -114,9 +117,9 @@ extension AccountStore {
     /// - Parameters:
     ///   - account: whose.
     ///   - name: the account type it is asked for under; the account's own for `nil`.
-    ///   - policy: by alias or name, where the provider has policies; `nil` for the type's own.
-    /// - Throws: ``CredentialCore/ErrorCode/signInRequired`` where the policy has no sign-in;
-    ///   ``CredentialCore/ErrorCode/unsupported`` where the provider issued no id token; the errors of the store.
+    ///   - policy: by alias or name, if the provider has policies; `nil` for the type's own.
+    /// - Throws: ``CredentialCore/ErrorCode/signInRequired`` if the policy has no sign-in;
+    ///   ``CredentialCore/ErrorCode/unsupported`` if the provider issued no ID token; the errors of the store.
     public func claims(
         of account: Account, ofType name: String? = nil, policy: String? = nil
     ) throws(CredentialError) -> JSONObject {
@@ -130,7 +133,8 @@ extension AccountStore {
         }
     }
 
-    /// The fields of the provider's token replies that no standard knows: the address of an instance, the id of a team.
+    /// The fields of the provider's token replies that no standard knows: the address of an instance, the id of a
+    /// team.
     ///
     /// - Throws: as ``claims(of:ofType:policy:)``.
     public func replyFields(
@@ -159,8 +163,8 @@ extension AccountStore {
         return grant
     }
 
-    /// Returns the data that programs keep of their own beside an account: NXOAuth2's `userData`. Nothing where
-    /// none is, or where it cannot be read; then the options' `warn` is told why.
+    /// Returns the data that programs keep of their own beside an account: NXOAuth2's `userData`. It is empty if
+    /// there is no data, or if the data cannot be read; then the options' `warn` reports why.
     public func userData(of account: Account) -> JSONObject {
         do throws(CredentialError) {
             let group = try group(of: account, under: try? type(named: account.type))
@@ -171,14 +175,14 @@ extension AccountStore {
         }
     }
 
-    /// Keeps any JSON beside an account, 64 KiB at most, as secret as its tokens; in place of what was there.
+    /// Keeps any JSON beside an account, 64 KiB at most, as secret as its tokens; in place of the previous data.
     ///
     /// The account's store has 3 seconds to read and 5 to write. If the account is being refreshed, the call waits
     /// for 3 seconds.
     ///
     /// - Throws: ``CredentialCore/ErrorCode/usage`` for too much; ``CredentialCore/ErrorCode/noSuchAccount``;
-    ///   ``CredentialCore/ErrorCode/lockTimeout`` while the account is being refreshed, nothing is kept then; the errors of
-    ///   the store.
+    ///   ``CredentialCore/ErrorCode/lockTimeout`` while the account is being refreshed, the data is not kept then;
+    ///   the errors of the store.
     public func setUserData(_ data: JSONObject, of account: Account) throws(CredentialError) {
         let group = try group(of: account, under: try? type(named: account.type))
         try parts.accountsAtOnce.userData.write(data, of: account, in: group)

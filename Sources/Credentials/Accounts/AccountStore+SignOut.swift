@@ -9,8 +9,8 @@ extension AccountStore {
     ///   - policy: only this policy's sign-in, by alias or name; the account goes with its last one.
     ///   - revoking: whether the provider is asked to revoke the tokens first. If the provider has no revocation,
     ///     the call throws ``CredentialCore/ErrorCode/unsupported``, and no account is forgotten.
-    /// - Throws: ``CredentialCore/ErrorCode/noSuchAccount`` for one that was forgotten already; the errors of provider and
-    ///   store. Then the account is as it was.
+    /// - Throws: ``CredentialCore/ErrorCode/noSuchAccount`` for one that was forgotten already; the errors of
+    ///   provider and store. Then the account is as it was.
     public func signOut(
         _ account: Account, ofType name: String? = nil, policy: String? = nil, revoking: Bool = false
     ) async throws(CredentialError) {
@@ -30,7 +30,7 @@ extension AccountStore {
                 do throws(CredentialError) {
                     try forget(account, ofType: name, policy: nil, revoking: revoking)
                 } catch {
-                    // Somebody else has forgotten it meanwhile, which is what is wanted.
+                    // Another process has forgotten it meanwhile, which is the wanted result.
                     if error.code != .noSuchAccount { failure = failure ?? error }
                 }
             }
@@ -38,8 +38,8 @@ extension AccountStore {
         }
     }
 
-    /// The page that ends the provider's session in the browser; `nil` where the provider has none. To be asked for before
-    /// the account is forgotten, as the page may want its id token.
+    /// The page that ends the provider's session in the browser; `nil` if the provider has no such page. To be
+    /// asked for before the account is forgotten, as the page may want its id token.
     ///
     /// - Throws: ``CredentialCore/ErrorCode/temporary``; the errors of the store.
     public func endSessionURL(

@@ -3,7 +3,7 @@ import LocalMachine
 import OAuth
 import StrictJSON
 
-/// An account type that was read from a file of somebody else's.
+/// An account type that was read from another program's file.
 public struct ImportedType: Sendable, Hashable {
     /// The type, configured.
     public let type: AccountType
@@ -13,17 +13,18 @@ public struct ImportedType: Sendable, Hashable {
 
 /// The import and export of files, as `types import`, `accounts export` and `accounts import` have it.
 extension AccountStore {
-    /// Configures the account type that a file describes: `settings.plist` of the articles' apps in any of its forms, or a
-    /// JSON definition.
+    /// Configures the account type that a file describes: `settings.plist` of the articles' apps in any of its
+    /// forms, or a JSON definition.
     ///
     /// - Parameters:
-    ///   - bytes: what is in the file.
+    ///   - bytes: the content of the file.
     ///   - name: the type's name; `nil` for the one in the file.
-    ///   - fixing: whether what is known to be wrong in such files is mended.
-    ///   - exactly: whether nothing is added that the file does not say.
+    ///   - fixing: whether known faults in such files are fixed.
+    ///   - exactly: whether the definition has only the settings in the file.
     ///   - persisting: as for ``configure(_:persisting:)``.
-    /// - Throws: ``CredentialCore/ErrorCode/usage`` where neither names the type; ``CredentialCore/ErrorCode/configuration``
-    ///   for a file that cannot be used; as ``configure(_:persisting:)``.
+    /// - Throws: ``CredentialCore/ErrorCode/usage`` if neither names the type;
+    ///   ``CredentialCore/ErrorCode/configuration`` for a file that cannot be used; as
+    ///   ``configure(_:persisting:)``.
     public func importType(
         from bytes: [UInt8], name: String? = nil, fixing: Bool = false, exactly: Bool = false,
         persisting: Bool = false
@@ -57,15 +58,16 @@ extension AccountStore {
         }
     }
 
-    /// Sign-ins for another machine, sealed under a passphrase: what `accounts export` writes and `accounts import` reads.
+    /// Sign-ins for another machine, sealed under a passphrase: `accounts export` writes them, and
+    /// `accounts import` reads them.
     ///
-    /// Providers that replace refresh tokens end a sign-in that two machines use: sign out here once it has been imported
-    /// there.
+    /// Providers that replace refresh tokens end a sign-in that two machines use: sign out here once it has been
+    /// imported there.
     ///
     /// - Parameters:
     ///   - accounts: whose; `nil` for all of the group, or of all groups.
-    ///   - passphrase: what opens it.
-    /// - Throws: ``CredentialCore/ErrorCode/noSuchAccount`` where there is no sign-in; the errors of the store.
+    ///   - passphrase: the passphrase that opens it.
+    /// - Throws: ``CredentialCore/ErrorCode/noSuchAccount`` if there is no sign-in; the errors of the store.
     public func exportAccounts(
         _ accounts: [Account]? = nil, passphrase: Secret
     ) async throws(CredentialError) -> [UInt8] {
@@ -81,18 +83,17 @@ extension AccountStore {
         }
     }
 
-    /// Takes sign-ins over from what ``exportAccounts(_:passphrase:)`` or `accounts export` gave, or from what other
-    /// programs keep, as `accounts import` does. An account that is signed in here already stays as it is.
+    /// Takes sign-ins over from the output of ``exportAccounts(_:passphrase:)`` or `accounts export`, or from other
+    /// programs' files, as `accounts import` does. An account that is signed in here already stays as it is.
     ///
     /// - Parameters:
-    ///   - bytes: what is in the file.
+    ///   - bytes: the content of the file.
     ///   - name: for sign-ins of other programs, the account type; `nil` for the only one of the same client.
-    ///   - passphrase: what opens an exported file.
-    /// - Returns: the accounts that were taken over; of those that could not be, the options' `warn` is told why.
-    /// - Throws: why the first was not taken over, where none was; ``CredentialCore/ErrorCode/usage`` for an exported file
-    ///   without a passphrase;
-    ///   ``CredentialCore/ErrorCode/denied`` for a wrong one; ``CredentialCore/ErrorCode/configuration`` for a file that cannot
-    ///   be read; the errors of provider and store.
+    ///   - passphrase: the passphrase that opens an exported file.
+    /// - Returns: the accounts that were taken over; the options' `warn` reports why others could not be.
+    /// - Throws: if no account was taken over, the error of the first; ``CredentialCore/ErrorCode/usage`` for an
+    ///   exported file without a passphrase; ``CredentialCore/ErrorCode/denied`` for a wrong one;
+    ///   ``CredentialCore/ErrorCode/configuration`` for an unreadable file; the provider's and store's errors.
     public func importAccounts(
         from bytes: [UInt8], ofType name: String? = nil, passphrase: Secret? = nil
     ) async throws(CredentialError) -> [Account] {

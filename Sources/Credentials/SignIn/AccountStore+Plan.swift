@@ -50,7 +50,7 @@ extension AccountStore {
         let store = try accounts.storeOfSignIn(for: signInOptions.account) { () throws(CredentialError) in
             try parts.storeOfNewAccounts(accounts)
         }
-        // One that stays locked is found out before a person signs in for nothing.
+        // A store that stays locked is found out before the user signs in in vain.
         _ = try accounts.stores.store(store.kind).read(
             SecretItem(group: group, owner: type.name, kind: .clientSecret))
         return SignInPlan(
@@ -62,8 +62,8 @@ extension AccountStore {
 
     /// The type as its API has it now.
     ///
-    /// - Throws: ``ErrorCode/noSuchAccount`` where it does not see `account`; ``ErrorCode/signInRequired`` where the API's
-    ///   new one does not.
+    /// - Throws: ``ErrorCode/noSuchAccount`` if it does not see `account`; ``ErrorCode/signInRequired`` if the
+    ///   API's new one does not.
     private func current(
         _ type: AccountType, for account: Account?, _ accounts: AccountServices
     ) throws(CredentialError) -> AccountType {
@@ -78,7 +78,7 @@ extension AccountStore {
             hint: LoginHint(type: type.name).hint)
     }
 
-    /// Keeps what a sign-in gave, and tells what the user should know.
+    /// Keeps the result of a sign-in, and reports the messages for the user.
     func keep(
         _ result: SignInResult, _ plan: SignInPlan, _ accounts: AccountServices
     ) throws(CredentialError) -> SignInService.Outcome {

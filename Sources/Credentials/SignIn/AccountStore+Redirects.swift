@@ -25,22 +25,22 @@ public enum SignInProgress: Sendable {
 extension AccountStore {
     /// Prepares a sign-in by authorization code with PKCE: the URL to open.
     ///
-    /// It is kept for 15 minutes where secrets are kept, so that any process of the user can finish it: this store by
-    /// ``handleRedirect(_:)``, another program, or `credmgr login --complete`. Any number can wait at once; each is found by
-    /// its `state`.
+    /// It is kept for 15 minutes in the store of secrets, so that any process of the user can finish it: this store
+    /// by ``handleRedirect(_:)``, another program, or `credmgr login --complete`. Any number can wait at once; each
+    /// is found by its `state`.
     ///
     /// - Parameters:
     ///   - name: the account type.
     ///   - account: only its person may come back.
-    ///   - redirectURI: where the program receives the redirect; `nil` for the type's own.
-    ///   - policy: by alias or name, where the provider has policies.
-    ///   - scope: in place of the type's own; none for those.
+    ///   - redirectURI: the address at which the program receives the redirect; `nil` for the type's own.
+    ///   - policy: by alias or name, if the provider has policies.
+    ///   - scope: in place of the type's own; if empty, the type's own.
     ///   - parameters: extra parameters of the authorization request, for this sign-in only.
-    ///   - loginHint: whom the provider should offer first; the account's user name for `nil`.
-    ///   - prompt: what the provider asks.
+    ///   - loginHint: the user that the provider should offer first; the account's user name for `nil`.
+    ///   - prompt: which prompt the provider shows.
     ///   - makingNew: whether a person who is known here gets another account, as `login --duplicate` gives.
-    /// - Throws: ``CredentialCore/ErrorCode/configuration``, ``CredentialCore/ErrorCode/temporary``; the errors of the
-    ///   store.
+    /// - Throws: ``CredentialCore/ErrorCode/configuration``, ``CredentialCore/ErrorCode/temporary``; the errors of
+    ///   the store.
     public func prepareAuthorization(
         ofType name: String, as account: Account? = nil, redirectURI: String? = nil, policy: String? = nil,
         scope: [String] = [], parameters: [String: String] = [:], loginHint: String? = nil, prompt: Prompt = .auto,
@@ -56,9 +56,9 @@ extension AccountStore {
         }
     }
 
-    /// Finishes the sign-in that a redirected URL belongs to, whoever began it, and keeps the account.
+    /// Finishes the sign-in that a redirected URL belongs to, begun by any process, and keeps the account.
     ///
-    /// - Throws: as ``resume(with:)``; ``CredentialCore/ErrorCode/signInRequired`` where the provider sends the person
+    /// - Throws: as ``resume(with:)``; ``CredentialCore/ErrorCode/signInRequired`` if the provider sends the user
     ///   on, which only ``resume(with:)`` can follow.
     public func handleRedirect(_ url: String) async throws(CredentialError) -> Account {
         switch try await resume(with: url) {
@@ -71,18 +71,18 @@ extension AccountStore {
         }
     }
 
-    /// Goes on with the sign-in that a redirected URL belongs to, whoever began it.
+    /// Goes on with the sign-in that a redirected URL belongs to, begun by any process.
     ///
     /// A redirect can be used once. One that does not fit leaves the sign-in waiting.
     ///
-    /// - Throws: ``CredentialCore/ErrorCode/denied`` for a redirect that nothing waits for;
-    ///   ``CredentialCore/ErrorCode/usage`` for a URL that is no redirect;
-    ///   ``CredentialCore/ErrorCode/cancelled`` and ``CredentialCore/ErrorCode/validationFailed`` as the provider
-    ///   answered; the errors of the store.
+    /// - Throws: ``CredentialCore/ErrorCode/denied`` for a redirect that no sign-in waits for;
+    ///   ``CredentialCore/ErrorCode/usage`` for a URL that is no redirect; ``CredentialCore/ErrorCode/cancelled``
+    ///   and ``CredentialCore/ErrorCode/validationFailed`` as the provider answered; the errors of the store.
     public func resume(with url: String) async throws(CredentialError) -> SignInProgress {
         try await blocking { [self] () throws(CredentialError) in
             let accounts = parts.accounts
-            // Before the code is used up, and where what waits is kept, too: its group is known when it was taken.
+            // Before the code is used, and in the store that keeps waiting sign-ins, too: its group is known once
+            // it was taken.
             try accounts.signIn.reserveRoom(in: .standard)
             defer { accounts.signIn.releaseRoom(in: .standard) }
             var signIn = try PendingSignIns(parts.machine, accounts.stores).take(
@@ -127,7 +127,7 @@ extension AccountStore {
             return
         }
         waiting.withLock { $0[next.state] = AsyncResult() }
-        // A task that was cancelled meanwhile waits for nothing more.
+        // A task that was cancelled meanwhile waits no more.
         if !waiter.settle(.success(progress)) { waiting.withLock { $0[next.state] = nil } }
     }
 

@@ -5,30 +5,31 @@ import StrictJSON
 import Synchronization
 
 extension AccountStore {
-    /// Signs a person in, all of it: opens the page, listens for the redirect on the loopback, obtains the tokens and keeps
-    /// the account; in the browser it is shown what became of it.
+    /// Signs a user in: opens the page, listens for the redirect on localhost, obtains the tokens and saves the
+    /// account. The browser then shows the outcome.
     ///
     /// If no listener can serve the type's redirect URI, such as one with a scheme of the program's own, the
     /// program hands the redirect to ``handleRedirect(_:)``, and this call goes on.
     ///
-    /// The account is bound to the type `name`, also if the person had signed in under another type of the same client.
+    /// The account is bound to the type `name`, also if the person had signed in under another type of the same
+    /// client.
     ///
     /// - Parameters:
     ///   - name: the account type.
-    ///   - account: only its person may come back; nothing is kept of anybody else.
-    ///   - policy: by alias or name, where the provider has policies; `nil` for the type's own.
-    ///   - scope: in place of the type's own; none for those.
+    ///   - account: only its user may sign in; tokens of any other user are discarded.
+    ///   - policy: by alias or name, if the provider has policies; `nil` for the type's own.
+    ///   - scope: in place of the type's own; if empty, the type's own.
     ///   - parameters: extra parameters of the authorization request, for this sign-in only.
-    ///   - prompt: what the provider asks.
-    ///   - loginHint: whom the provider should offer first; the account's user name for `nil`.
+    ///   - prompt: which prompt the provider shows.
+    ///   - loginHint: the user that the provider should offer first; the account's user name for `nil`.
     ///   - makingNew: whether a person who is known here gets another account, as `login --duplicate` gives.
     ///   - interaction: opens the page; `nil` for the opener of the options, else the user's browser. If it throws,
     ///     the sign-in ends with that error.
-    /// - Throws: ``CredentialCore/ErrorCode/denied`` where somebody else has signed in than was expected;
-    ///   ``CredentialCore/ErrorCode/cancelled`` as the person chose, or where the task was cancelled;
-    ///   ``CredentialCore/ErrorCode/validationFailed`` for an answer that does not hold up;
-    ///   ``CredentialCore/ErrorCode/temporary`` when nobody came back in time, or the provider is in trouble; the errors of
-    ///   the store.
+    /// - Throws: ``CredentialCore/ErrorCode/denied`` if a different user signed in;
+    ///   ``CredentialCore/ErrorCode/cancelled`` if the user or the task cancelled;
+    ///   ``CredentialCore/ErrorCode/validationFailed`` for an invalid response. Also throws
+    ///   ``CredentialCore/ErrorCode/temporary`` if no redirect came in time, or the provider is in trouble; the
+    ///   errors of the store.
     public func signIn(
         toType name: String, as account: Account? = nil, policy: String? = nil, scope: [String] = [],
         parameters: [String: String] = [:], prompt: Prompt = .auto, loginHint: String? = nil,
@@ -40,15 +41,15 @@ extension AccountStore {
         return try await signIn(signInOptions, opening: interaction ?? options.openURL, showing: nil)
     }
 
-    /// Signs in on another device (RFC 8628): the program shows a code and where to enter it.
+    /// Signs in on another device (RFC 8628): the program shows a code and the address to enter it at.
     ///
     /// - Parameters:
     ///   - name: the account type.
     ///   - account: only its person may come back.
-    ///   - scope: in place of the type's own; none for those.
+    ///   - scope: in place of the type's own; if empty, the type's own.
     ///   - show: shows the code; called once for each code.
     /// - Throws: as ``signIn(toType:as:policy:scope:parameters:prompt:loginHint:makingNew:interaction:)``;
-    ///   ``CredentialCore/ErrorCode/unsupported`` where the provider has no such flow.
+    ///   ``CredentialCore/ErrorCode/unsupported`` if the provider has no such flow.
     public func requestDeviceAccess(
         toType name: String, as account: Account? = nil, scope: [String] = [],
         showing show: @escaping @Sendable (DeviceCode) async throws -> Void
@@ -57,7 +58,7 @@ extension AccountStore {
             SignInOptions(type: name, account: account, scope: scope, flow: .device), opening: nil, showing: show)
     }
 
-    /// Signs in by username and password (RFC 6749 §4.3), where type and provider allow it.
+    /// Signs in by username and password (RFC 6749 §4.3), if type and provider allow it.
     ///
     /// - Throws: ``CredentialCore/ErrorCode/unsupported``, ``CredentialCore/ErrorCode/denied``, the errors of the
     ///   store.
@@ -74,7 +75,7 @@ extension AccountStore {
     ///
     /// - Parameters:
     ///   - name: the account type.
-    ///   - username: whom the assertion is for; `nil` for the client itself.
+    ///   - username: the user that the assertion is for; `nil` for the client itself.
     /// - Throws: as ``requestAccess(toType:username:password:policy:)``.
     public func requestAssertionAccess(
         toType name: String, for username: String? = nil
@@ -133,7 +134,7 @@ extension AccountStore {
     ) async throws(CredentialError) -> Account {
         var (plan, stage) = try await blocking { [self] () throws(CredentialError) -> (SignInPlan, Stage) in
             var plan = plan
-            // Keeping the account gives it back, and so does what ends this early.
+            // Saving the account releases the reserved space, and so does an early end.
             try accounts.signIn.reserveRoom(in: plan.group, of: plan.store.kind)
             if let place {
                 let receiver = try listen(at: place)
@@ -189,8 +190,8 @@ extension AccountStore {
         return account
     }
 
-    /// Takes one step at the provider; when it is the last, keeps the account. Once it has begun it is done, whatever
-    /// becomes of the task.
+    /// Takes one step at the provider; when it is the last, keeps the account. A step that has begun is completed,
+    /// even if the task is cancelled.
     private func advance(
         _ plan: SignInPlan, _ accounts: AccountServices, _ desk: SignInResources,
         _ step: () throws(CredentialError) -> SignInStep
@@ -327,7 +328,7 @@ extension AccountStore {
         return try await interacting { try await ask(prompt.description, isSecret) }
     }
 
-    /// Waits for what the program does with a person; the task's cancellation does not wait for that.
+    /// Waits for the program's interaction with the user; the task's cancellation does not wait for that.
     private func interacting<Value: Sendable>(
         _ body: @escaping @Sendable () async throws -> Value
     ) async throws(CredentialError) -> Value {
@@ -352,7 +353,7 @@ public struct DeviceCode: Sendable, Hashable {
     public let userCode: String
     /// The URI at which the user enters the code.
     public let verificationURI: String
-    /// The same with the code in it, where the provider has that.
+    /// The same address with the code in it, if the provider has one.
     public let completeURI: String?
     /// When it ends.
     public let expiresAt: Timestamp
@@ -393,7 +394,7 @@ final class SignInResources: Sendable {
         set { state.withLock { $0.hasAsked = newValue } }
     }
 
-    /// Tells the browser what became of the redirect that it has brought.
+    /// Tells the browser the outcome of the redirect that it has brought.
     func show(title: LocalizedMessage, text: LocalizedMessage = "") { receiver?.show(title: title, text: text) }
 
     /// Stops listening, on a thread of its own, as the browser may still be reading; removes the page.

@@ -4,25 +4,27 @@ import Platform
 import Synchronization
 
 extension AccountStore {
-    /// Sends a request with the account's token: `Bearer`, or `DPoP` with its proof, and the type's client certificate.
+    /// Sends a request with the account's token: `Bearer`, or `DPoP` with its proof, and the type's client
+    /// certificate.
     ///
-    /// The token goes only to the origins of the type's `api_base` and `api_origins`, and where rules of `config.json` let
-    /// it. A 401 that asks for another token refreshes it once and repeats the request once. Redirects are followed within
-    /// the origin. A body is sent from a file with ``CredentialCore/HTTPBody/file(path:)``, read while it is sent.
+    /// The token goes only to the origins of the type's `api_base` and `api_origins`, and only if rules of
+    /// `config.json` allow it. A 401 that asks for another token refreshes it once and repeats the request once.
+    /// Redirects are followed within the origin. A body is sent from a file with
+    /// ``CredentialCore/HTTPBody/file(path:)``, read while it is sent.
     ///
-    /// When the task is cancelled, what has not been received yet of a reply into a file is not; a request that was begun is
-    /// sent to its end.
+    /// When the task is cancelled, a response into a file is received no further; a request that was begun is sent
+    /// to its end.
     ///
     /// - Parameters:
-    ///   - request: what to send; any `Authorization` of it is replaced.
+    ///   - request: the request to send; any `Authorization` of it is replaced.
     ///   - account: whose token goes with it.
     ///   - name: the account type it is sent under; the account's own for `nil`.
-    ///   - policy: by alias or name, where the provider has policies.
+    ///   - policy: by alias or name, if the provider has policies.
     ///   - path: a file to write the reply's body to; its bytes are not in the reply then.
     ///   - progress: told how far the transfer is, a few times a second, on another thread.
     /// - Throws: ``CredentialCore/ErrorCode/denied`` for an origin that may not have the token;
-    ///   ``CredentialCore/ErrorCode/signInRequired`` with ``CredentialCore/CredentialError/stepUp`` where the service wants a
-    ///   wider scope or another authentication; as
+    ///   ``CredentialCore/ErrorCode/signInRequired`` with ``CredentialCore/CredentialError/stepUp`` if the service
+    ///   requires a wider scope or another authentication; as
     ///   ``token(of:ofType:policy:scope:resource:audience:minimumValidity:forceRefresh:takesOver:interaction:)``.
     public func send(
         _ request: HTTPRequest, as account: Account, ofType name: String? = nil, policy: String? = nil,
@@ -47,8 +49,9 @@ extension AccountStore {
         }
     }
 
-    /// A request with the header fields that ``send(_:as:ofType:policy:toFile:progress:)`` would send, for another HTTP
-    /// client: NXOAuth2's `signedURLRequest`. Its token is valid; a proof of possession is for this one request.
+    /// A request with the header fields that ``send(_:as:ofType:policy:toFile:progress:)`` would send, for another
+    /// HTTP client: NXOAuth2's `signedURLRequest`. Its token is valid; a proof of possession is for this one
+    /// request.
     ///
     /// - Throws: as ``send(_:as:ofType:policy:toFile:progress:)``.
     public func signed(
@@ -59,10 +62,11 @@ extension AccountStore {
         }
     }
 
-    /// The address that a path has at a type's `apiBase`, as `credmgr request` joins them: an empty path is the `apiBase`
-    /// as it is, dot segments are resolved (RFC 3986 §5.2.4), and a URL is taken as one.
+    /// The address that a path has at a type's `apiBase`, as `credmgr request` joins them. An empty path is the
+    /// `apiBase` as it is, dot segments are resolved (RFC 3986 §5.2.4), and a URL is taken as one.
     ///
-    /// - Throws: ``CredentialCore/ErrorCode/usage`` without an `apiBase`, and for what is neither a path nor an `https` URL.
+    /// - Throws: ``CredentialCore/ErrorCode/usage`` without an `apiBase`, and for a text that is neither a path nor
+    ///   an `https` URL.
     public func address(_ path: String, ofType name: String) throws(CredentialError) -> URI {
         try forPrograms { () throws(CredentialError) in
             if let absolute = try RequestURL.absolute(path) { return absolute }

@@ -5,34 +5,35 @@ public import StrictJSON
 extension AccountStore {
     /// Whether a person may be asked for a token.
     public enum TokenInteraction: Sendable, Hashable {
-        /// Nobody: from the store, else by a refresh.
+        /// Never asks the user: the token comes from the store, else from a refresh.
         case never
-        /// Only where there is no other way: ADAL's `AD_PROMPT_AUTO`.
+        /// Only if there is no other way: ADAL's `AD_PROMPT_AUTO`.
         case ifNeeded
         /// In any case: ADAL's `AD_PROMPT_ALWAYS`.
         case always
     }
 
-    /// A valid access token of an account: the stored one while it is fresh, else refreshed, exactly once however many
-    /// programs ask.
+    /// A valid access token of an account: the stored one while it is fresh, else refreshed, exactly once however
+    /// many programs ask.
     ///
     /// - Parameters:
     ///   - account: whose.
-    ///   - name: the account type it is asked for under; the account's own for `nil`. Types of one registration share
-    ///     their accounts.
-    ///   - policy: by alias or name, where the provider has policies.
+    ///   - name: the account type it is asked for under; the account's own for `nil`. Types of one registration
+    ///     share their accounts.
+    ///   - policy: by alias or name, if the provider has policies.
     ///   - scope: in place of the type's own.
     ///   - resource: the resource indicator (RFC 8707) in place of the type's own.
     ///   - audience: in place of the type's own.
-    ///   - minimumValidity: how long it must still be valid, in seconds; `nil` for the smaller of 60 s and a fifth of
-    ///     its lifetime.
+    ///   - minimumValidity: how long it must still be valid, in seconds; `nil` for the smaller of 60 s and a fifth
+    ///     of its lifetime.
     ///   - forceRefresh: whether a token from before this call will not do.
-    ///   - takesOver: whether a refresh that another host of a shared group has begun, and nobody knows the end of, is settled
-    ///     by one of this host: somebody says that no host is at it any more.
-    ///   - interaction: whether the account's person may be asked to sign in; the page is opened as the options say.
+    ///   - takesOver: whether this host settles a refresh that another host of a shared group began and whose end
+    ///     is unknown. The caller asserts that no host still works on it.
+    ///   - interaction: whether the account's person may be asked to sign in; the page is opened as the options
+    ///     say.
     /// - Throws: ``CredentialCore/ErrorCode/signInRequired``, ``CredentialCore/ErrorCode/temporary``,
-    ///   ``CredentialCore/ErrorCode/lockTimeout``, the errors of the store; ``CredentialCore/ErrorCode/usage`` for a resource
-    ///   that is none.
+    ///   ``CredentialCore/ErrorCode/lockTimeout``, the errors of the store; ``CredentialCore/ErrorCode/usage`` for
+    ///   an invalid resource.
     public func token(
         of account: Account, ofType name: String? = nil, policy: String? = nil, scope: [String]? = nil,
         resource: String? = nil, audience: String? = nil, minimumValidity: Int64? = nil, forceRefresh: Bool = false,
@@ -54,7 +55,7 @@ extension AccountStore {
         if interaction != .always {
             do throws(CredentialError) {
                 let (token, failure) = try await give(demand)
-                // One that ends in a moment, and that nothing but a sign-in replaces.
+                // A token that ends in a moment, and that only a sign-in replaces.
                 guard interaction == .ifNeeded, failure?.code == .signInRequired else { return token }
             } catch {
                 guard interaction == .ifNeeded, error.code == .signInRequired else { throw error }
@@ -82,7 +83,7 @@ extension AccountStore {
 
     /// Returns the provider's introspection response for an account's token (RFC 7662), including `active`.
     ///
-    /// - Throws: ``CredentialCore/ErrorCode/unsupported`` where the provider has no introspection; as
+    /// - Throws: ``CredentialCore/ErrorCode/unsupported`` if the provider has no introspection; as
     ///   ``token(of:ofType:policy:scope:resource:audience:minimumValidity:forceRefresh:takesOver:interaction:)``.
     public func introspectToken(
         of account: Account, ofType name: String? = nil, policy: String? = nil, scope: [String]? = nil,

@@ -17,7 +17,7 @@ final class WorkerExecutable: Sendable {
         self.warn = warn
     }
 
-    /// Whether there is one of this library's version; where there is none that is said once.
+    /// Whether there is a worker of this library's version; if there is not, it is reported once.
     func isThere() -> Bool {
         known.withLock { known in
             if let known { return known }

@@ -1,7 +1,8 @@
 import CredentialCore
 
 extension CredentialError {
-    /// The same error for a program: a hint that is a command, where a call of this library does the same, names the call.
+    /// The same error for a program: if a call of this library does the same as the command of the hint, the hint
+    /// names the call.
     var forPrograms: CredentialError {
         guard let hint, let call = ProgramHint.call(for: hint) else { return self }
         var error = self
@@ -10,9 +11,9 @@ extension CredentialError {
     }
 }
 
-/// The calls that stand in place of commands.
+/// The calls that replace commands in hints.
 enum ProgramHint {
-    /// The hint with its command replaced; `nil` where no call does the same, or there is no command in it.
+    /// The hint with its command replaced; `nil` if no call does the same, or there is no command in it.
     static func call(for hint: String) -> String? {
         guard let start = hint.firstRange(of: "credmgr ")?.lowerBound else { return nil }
         var words = words(of: hint[start...]).dropFirst()
@@ -35,7 +36,7 @@ enum ProgramHint {
         for (option, name) in [("--acr-values", "acr_values"), ("--max-age", "max_age"), ("--claims", "claims")] {
             if let value = options.removeValue(forKey: option) { parameters.append((name, value)) }
         }
-        // A type that its API has defined is signed in to wherever that takes its tokens from by now.
+        // A sign-in to a type that its API has defined goes to the authorization server that the API names now.
         if options["--type"] != nil { options["--resource"] = nil }
         guard options.keys.allSatisfy(isKnown.contains) else { return nil }
         var arguments: [String] = []

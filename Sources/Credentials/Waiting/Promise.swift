@@ -1,7 +1,7 @@
 import CredentialCore
 import Synchronization
 
-/// One result that a task waits for, and that comes from elsewhere: the first one counts.
+/// One result that a task waits for and that another thread gives: the first one applies.
 final class AsyncResult<Value: Sendable>: Sendable {
     typealias Outcome = Result<Value, CredentialError>
 
@@ -12,7 +12,7 @@ final class AsyncResult<Value: Sendable>: Sendable {
 
     private let state = Mutex(State.open(nil))
 
-    /// Gives the result, if there is none yet.
+    /// Gives the result, if there is not one yet.
     ///
     /// - Returns: whether it is the result now.
     @discardableResult func settle(_ outcome: Outcome) -> Bool {
@@ -25,8 +25,8 @@ final class AsyncResult<Value: Sendable>: Sendable {
         return isFirst
     }
 
-    /// Waits for the result; ends at once, with ``CredentialCore/ErrorCode/cancelled``, when the task is cancelled. One
-    /// task may wait.
+    /// Waits for the result; ends at once, with ``CredentialCore/ErrorCode/cancelled``, when the task is cancelled.
+    /// One task may wait.
     func value(onCancel: @escaping @Sendable () -> Void = {}) async throws(CredentialError) -> Value {
         let outcome = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in

@@ -2,7 +2,7 @@ import CredentialCore
 import LoopbackHTTP
 import Synchronization
 
-/// The authorization endpoint: the page where people sign in, and the redirect back.
+/// The authorization endpoint: the page at which users sign in, and the redirect back.
 struct AuthorizeEndpoint: Sendable {
     /// The cookie of a signed-in browser.
     static let sessionCookie = "x-ms-cpim-sso"

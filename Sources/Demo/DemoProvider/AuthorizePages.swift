@@ -6,8 +6,8 @@ enum AuthorizePages {
     /// The form of a policy.
     ///
     /// - Parameters:
-    ///   - address: where the form goes: the address of the page itself.
-    ///   - problem: what was wrong with the last try.
+    ///   - address: the target of the form: the address of the page itself.
+    ///   - problem: why the last try failed.
     static func form(_ policy: DemoPolicy, address: String, username: String, problem: String?) -> ServerResponse {
         let action = UntrustedText.markup(address)
         var content = ""

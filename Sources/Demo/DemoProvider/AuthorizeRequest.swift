@@ -21,9 +21,9 @@ struct RedirectTarget: Sendable {
 
 /// Why an authorization request fails.
 enum AuthorizeFailure: Error {
-    /// The redirect URI is not to be trusted: the user is told on a page.
+    /// The redirect URI is not to be trusted: a page shows the error to the user.
     case page(B2CError)
-    /// The client is told.
+    /// The client gets the error in the redirect.
     case redirect(B2CError, RedirectTarget)
 }
 

@@ -10,7 +10,7 @@ struct B2CError: Error {
     var number: Int
     /// The sentence.
     var text: String
-    /// The status of the reply, where there is no redirect.
+    /// The status of the response, if there is no redirect.
     var status = 400
 
     /// `error_description`: the sentence, the correlation id and the time, each on a line ended by CRLF.

@@ -5,7 +5,7 @@ package import CredentialCore
 package struct DemoConfiguration: Sendable {
     /// The tenant's name in URLs.
     package var tenant = "exampleb2c.onmicrosoft.com"
-    /// The tenant's GUID; stands for the name in URLs as well.
+    /// The tenant's GUID; also used for the name in URLs.
     package var tenantID = "7d3c1e0a-52b4-4f0e-9a61-0c2f4e8b1d77"
     /// The user flows.
     package var policies = DemoPolicy.standard
@@ -34,7 +34,7 @@ package struct DemoPolicy: Sendable, Equatable {
         case signUp
         /// Signs a user in.
         case signIn
-        /// Signs a user in "with Facebook": the `idp` claim says so.
+        /// Signs a user in "with Facebook", as the `idp` claim shows.
         case facebook
         /// Changes the display name.
         case editProfile
@@ -108,7 +108,7 @@ package struct DemoResource: Sendable {
     package init() {}
 }
 
-/// Somebody who may sign in.
+/// A user who may sign in.
 package struct DemoUser: Sendable {
     /// The sign-in name.
     package var email: String

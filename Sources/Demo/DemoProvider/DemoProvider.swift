@@ -62,7 +62,8 @@ package final class DemoProvider: Sendable {
     /// The switches as they are now.
     package var switches: DemoSwitches { context.switches }
 
-    /// Every code, code verifier and token that has passed so far: what must not be found where secrets have no place.
+    /// Every code, code verifier and token that has passed so far: the secrets that must not be found outside their
+    /// places.
     package var secrets: Set<String> {
         context.state.withLock { state in
             state.verifiers.union(state.codes.keys).union(state.refreshTokens.keys)
@@ -70,7 +71,8 @@ package final class DemoProvider: Sendable {
         }
     }
 
-    /// The path and the query, as they were sent, of the last request of the to-do API; both `/tasks` and `/tasks/` open it.
+    /// The path and the query, as they were sent, of the last request of the to-do API; both `/tasks` and `/tasks/`
+    /// open it.
     package var lastTaskTarget: String? { context.state.withLock { $0.lastTaskTarget } }
 
     /// Changes switches; holds for every request from then on.
@@ -78,8 +80,8 @@ package final class DemoProvider: Sendable {
         context.state.withLock { body(&$0.switches) }
     }
 
-    /// Keeps the next `count` token replies back, made but unsent, until ``releaseTokenReplies()``: for tests of what
-    /// happens between a request and its reply.
+    /// Keeps the next `count` token responses back, made but unsent, until ``releaseTokenReplies()``: for tests of
+    /// events between a request and its response.
     package func holdTokenReplies(_ count: Int) { context.state.withLock { $0.repliesToHold = count } }
 
     /// Waits until so many token replies are kept back.
@@ -106,7 +108,7 @@ package final class DemoProvider: Sendable {
     }
 
     private static func answer(_ request: ServerRequest, _ context: DemoContext) -> ServerResponse {
-        // Only by a name of the loopback: a web page that points its own name here learns nothing.
+        // Only by a name of localhost: a web page that points its own name here learns no secret.
         guard let host = request.value(of: "host")?.lowercased(), let address = URI("http://\(host)"),
             address.isLoopback, address.path.isEmpty
         else { return .text(421, "this server is called localhost") }

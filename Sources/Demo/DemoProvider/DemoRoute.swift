@@ -15,7 +15,7 @@ struct DemoRoute: Sendable {
     var policy: DemoPolicy
     /// The tenant as the URL spells it.
     var tenant: String
-    /// Whether the policy stands in the query (`?p=`).
+    /// Whether the policy is in the query (`?p=`).
     var isQueryForm: Bool
     /// Whether the path starts with `/tfp/`.
     var isTFPForm: Bool

@@ -6,14 +6,14 @@ struct DemoScopes: Sendable {
     var requested: [String]
     /// Whether a refresh token was asked for.
     var wantsRefreshToken: Bool
-    /// The `aud` of the access token asked for; `nil` for none.
+    /// The `aud` of the requested access token; `nil` if no access token is requested.
     var audience: String?
     /// The claim `scp`, for scopes of an API.
     var permissions: [String]
 
     /// Reads scopes.
     ///
-    /// - Throws: AADB2C90010 for none, 90117 for unknown ones, 90055 for one that names no resource, 90146 for
+    /// - Throws: AADB2C90010 for no scopes, 90117 for unknown ones, 90055 for one that names no resource, 90146 for
     ///   several resources.
     init(_ scopes: [String], client: DemoClient, api: DemoResource) throws(B2CError) {
         guard !scopes.isEmpty else {

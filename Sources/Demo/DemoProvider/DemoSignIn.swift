@@ -31,9 +31,9 @@ package struct DemoSignIn: Sendable {
     /// - Parameter delivers: whether the redirect is requested as a browser would, when it is one to the loopback;
     ///   else it is only returned.
     /// - Returns: the URL the browser ended at: the redirect URI with the provider's answer. With
-    ///   `response_mode=form_post` the answer stands in the query as well.
-    /// - Throws: ``ErrorCode/denied`` when the provider shows a page instead of going on (a wrong password, a redirect
-    ///   URI that is not registered), and what ``LoopbackClient/send(_:_:headers:body:)`` throws.
+    ///   `response_mode=form_post` the response is in the query as well.
+    /// - Throws: ``ErrorCode/denied`` when the provider shows a page instead of going on (a wrong password, a
+    ///   redirect URI that is not registered), and the errors of ``LoopbackClient/send(_:_:headers:body:)``.
     package mutating func run(
         _ authorizationURL: String, act: Act = .submit(), delivers: Bool = true
     ) throws(CredentialError) -> String {

@@ -21,7 +21,7 @@ struct DemoGrant: Sendable {
 
 /// An authorization code that was given out.
 struct DemoCode: Sendable {
-    /// The grant that it stands for.
+    /// The grant that it belongs to.
     var grant: DemoGrant
     /// The redirect URI it was sent to.
     var redirectURI: String
@@ -43,7 +43,7 @@ struct DemoChallenge: Sendable {
 
 /// A refresh token that was given out.
 struct DemoRefreshToken: Sendable {
-    /// The grant that it stands for.
+    /// The grant that it belongs to.
     var grant: DemoGrant
     /// When it was given out.
     var issuedAt: Timestamp
@@ -102,7 +102,7 @@ struct DemoState: Sendable {
     /// Access and id tokens that the to-do API accepts, and those it no longer does.
     var liveTokens: Set<String> = []
     var expiredTokens: Set<String> = []
-    /// How many token replies to come are kept back, and what those that are wait at.
+    /// How many token responses to come are kept back, and the gate at which the held ones wait.
     var repliesToHold = 0
     var heldReplies: [OneShot<Void, Never>] = []
     /// The callers that wait until so many replies are kept back.

@@ -16,7 +16,7 @@ package struct DemoSwitches: Sendable {
         case keepsOld = "keeps_old"
         /// It is revoked; using it again revokes the whole family (RFC 9700 §4.14.2) and is counted.
         case revokesOld = "revokes_old"
-        /// There is no new one: the reply has none.
+        /// There is no new refresh token: the response does not have one.
         case none
     }
 
@@ -54,7 +54,7 @@ package struct DemoSwitches: Sendable {
     package var numbersAsStrings = false
     /// Without a resource in the scope there is no access token.
     package var idTokenOnlyWithoutResource = true
-    /// The policy stands in `acr`, not in `tfp`.
+    /// The policy is in `acr`, not in `tfp`.
     package var policyInACR = false
     /// `sub` is the sentence of 2015, not the object id.
     package var oldSubject = false
@@ -100,7 +100,7 @@ package struct DemoSwitches: Sendable {
     package var failures: Int64 = 0
     /// The status of a failing token request: 429, 500, 503.
     package var failureStatus: Int64 = 503
-    /// The `Retry-After` of a failing token request, in seconds; negative for none.
+    /// The `Retry-After` of a failing token request, in seconds; negative to send no such field.
     package var retryAfter: Int64 = -1
     /// How long token replies take to trickle out, in milliseconds.
     package var replyMilliseconds: Int64 = 0
@@ -114,10 +114,10 @@ package struct DemoSwitches: Sendable {
     package var codeSize: Int64 = 1_024
     /// Redirects bring each of their parameters twice.
     package var repeatsRedirectParameters = false
-    /// The status of every reply of the to-do API to somebody who is let in; 0 for the right one.
+    /// The status of every response of the to-do API to an authorized request; 0 for the right one.
     package var apiStatus: Int64 = 0
-    /// The JSON of every reply of the to-do API to somebody who is let in, in place of the right one, when it is not
-    /// empty.
+    /// The JSON of every response of the to-do API to an authorized request, in place of the right one, when it is
+    /// not empty.
     package var apiReply = ""
     /// The `state` that redirects bring.
     package var stateForm = StateForm.correct

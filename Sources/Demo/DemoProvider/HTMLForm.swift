@@ -5,7 +5,7 @@ struct HTMLForm {
     /// Its inputs with their values, in order.
     let inputs: [(name: String, value: String)]
 
-    /// Finds the form; `nil` when the page has none.
+    /// Finds the form; `nil` when the page has no form.
     init?(_ page: String) {
         let tags = page.split(separator: "<").dropFirst().map { $0.prefix { $0 != ">" } }
         guard let start = tags.firstIndex(where: { $0.hasPrefix("form ") }),

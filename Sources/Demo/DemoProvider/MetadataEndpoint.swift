@@ -34,7 +34,7 @@ struct MetadataEndpoint: Sendable {
             ])
     }
 
-    /// The key set; the keys have no `alg` unless a switch says so.
+    /// The key set; the keys have no `alg` unless a switch adds it.
     func keys() -> ServerResponse {
         context.count(\.keyRequests)
         let switches = context.switches

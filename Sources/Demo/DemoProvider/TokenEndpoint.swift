@@ -37,7 +37,7 @@ struct TokenEndpoint: Sendable {
         }
         response.headers.append(("client-request-id", correlationID))
         response.trickleMilliseconds = Int(clamping: switches.replyMilliseconds)
-        // Each connection has a thread of its own, so nobody else waits.
+        // Each connection has a thread of its own, so no other connection waits.
         _ = context.state.withLock { $0.holdReply() }?.take(until: Deadline(milliseconds: .max))
         return response
     }

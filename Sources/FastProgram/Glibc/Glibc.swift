@@ -1,4 +1,5 @@
-// Takes the place of the module Glibc, which Embedded Swift has not: what that adds to the C functions.
+// Takes the place of the module Glibc, which Embedded Swift does not have: the parts that the module adds to the C
+// functions.
 
 @_exported public import CGlibc
 

@@ -18,7 +18,7 @@ struct JSONWebKey {
 
     /// Checks a key and takes it apart.
     ///
-    /// - Throws: `reason`, without a code of its own: the caller knows where the key came from.
+    /// - Throws: `reason`, without a code of its own: the caller knows the source of the key.
     init(
         _ key: JSONObject, algorithm: SignatureAlgorithm, purpose: Purpose
     ) throws(InvalidKey) {
@@ -57,7 +57,7 @@ struct JSONWebKey {
         guard isPrivate else { return parts }
         guard reader.key["oth"] == nil else { throw InvalidKey("it has more than two prime factors") }
         let secret = parts + [.number("d", try reader.number("d"))]
-        // RFC 7518 §6.3.2: all of the factors' members or none.
+        // RFC 7518 §6.3.2: all of the factors' members or no member of them.
         let factors = rsaFactors.filter { reader.key[$0.jwk] != nil }
         if factors.isEmpty { return secret }
         var all = secret

@@ -5,8 +5,8 @@ import Platform
 
 /// OpenSSL's libcrypto 3: the one place that touches it.
 ///
-/// Bytes in, bytes out; the rules of JOSE are elsewhere. A call that fails throws ``ErrorCode/internalFault`` with
-/// the library's own reason in its details and leaves the library's error queue empty.
+/// Bytes in, bytes out; the rules of JOSE are in other files. A call that fails throws ``ErrorCode/internalFault``
+/// with the library's own reason in its details and leaves the library's error queue empty.
 @safe final class LibCrypto: @unchecked Sendable {
     // Immutable after `init`; libcrypto 3 may be called from any thread.
     private let table: UnsafeMutablePointer<crypto_functions>
@@ -103,7 +103,7 @@ import Platform
     /// The size of `key` in bits.
     func bits(of key: LibCryptoKey) -> Int { Int(unsafe crypto.EVP_PKEY_get_bits(key.handle)) }
 
-    /// The name of the curve of `key`, where it has one.
+    /// The name of the curve of `key`, if it has one.
     func curve(of key: LibCryptoKey) -> String? {
         var name = [CChar](repeating: 0, count: 64)
         var length = 0
@@ -113,7 +113,7 @@ import Platform
         return found == 1 ? String(decoding: name.prefix(length).map(UInt8.init(bitPattern:)), as: UTF8.self) : nil
     }
 
-    /// The large number of `key` called `name`, big-endian; with zeros in front where it is shorter than `width`.
+    /// The large number of `key` called `name`, big-endian; with zeros in front if it is shorter than `width`.
     func number(_ name: String, of key: LibCryptoKey, width: Int = 0) throws(CredentialError) -> [UInt8] {
         var number: OpaquePointer?
         defer { unsafe crypto.BN_clear_free(number) }
@@ -188,8 +188,8 @@ import Platform
         guard unsafe crypto.EVP_DigestVerifyInit_ex(context, nil, digest, nil, nil, key.handle, list) == 1 else {
             throw failure("check a signature")
         }
-        // Anything but 1 is a signature that does not hold: the library tells a malformed one from a false one
-        // differently for each algorithm.
+        // Anything but 1 is an invalid signature: how the library distinguishes a malformed one from a false one
+        // depends on the algorithm.
         let result = unsafe crypto.EVP_DigestVerify(
             context, signature, signature.count, message, message.count)
         crypto.ERR_clear_error()

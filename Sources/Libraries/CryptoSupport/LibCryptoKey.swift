@@ -18,7 +18,7 @@
         case publicKey
         /// From parameters that make a key pair.
         case keyPair
-        /// From chance; parameters say what kind of key is wanted.
+        /// From chance; parameters name the kind of key.
         case chance
     }
 }

@@ -3,15 +3,15 @@ import Sodium
 package import StrictJSON
 import Synchronization
 
-/// Cryptography by libsodium, which is linked, and by OpenSSL's libcrypto, which is opened when the first function is called
-/// that only it has.
+/// Cryptography by libsodium, which is linked, and by OpenSSL's libcrypto, which is opened when the first function
+/// is called that only it has.
 ///
 /// The former opens an account's record: libcrypto takes 4 ms until it has opened one, more than all else that is
 /// done for a token.
 package struct LibCryptography: Cryptography {
     private let library = LazyLibrary()
 
-    /// Costs nothing: the library is opened later.
+    /// Costs no time: the library is opened later.
     package init() {}
 
     /// The library, opened now if it was not.

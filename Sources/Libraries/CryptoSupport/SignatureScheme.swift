@@ -4,7 +4,7 @@ import CredentialCore
 struct SignatureScheme {
     /// The key that serves, as JWK (RFC 7518 §6) and OpenSSL call it.
     let keyType: KeyType
-    /// OpenSSL's name of the digest; `nil` where the algorithm brings its own.
+    /// OpenSSL's name of the digest; `nil` if the algorithm brings its own.
     let digest: String?
     /// The parameters that make libcrypto's signature that of the algorithm.
     let parameters: [CryptoParameter]
@@ -69,6 +69,6 @@ struct SignatureScheme {
     }
 
     private static var pkcs1: [CryptoParameter] { [.text("pad-mode", "pkcs1")] }
-    /// MGF1 takes the digest of the signature where none is named; the salt is as long as the digest.
+    /// MGF1 takes the digest of the signature if no digest is named; the salt is as long as the digest.
     private static var pss: [CryptoParameter] { [.text("pad-mode", "pss"), .text("saltlen", "digest")] }
 }

@@ -7,7 +7,7 @@ struct BodyFile: ~Copyable {
     private let descriptor: Int32
     private var remaining: Int64?
 
-    /// The size in bytes; `nil` for what is no regular file, such as a pipe.
+    /// The size in bytes; `nil` for anything but a regular file, such as a pipe.
     let size: Int64?
 
     /// Opens the file.

@@ -1,7 +1,7 @@
 import CredentialCore
 import Glibc
 
-/// One request on its way: what libcurl's callbacks read from and write to.
+/// One request on its way: the state that libcurl's callbacks read from and write to.
 ///
 /// The callbacks get it as their context; it must outlive ``CurlTransfer/perform()``. After a callback has failed,
 /// ``failure`` says why.
@@ -30,8 +30,8 @@ final class CurlExchange {
 
     /// The reply; to be asked for when the transfer has succeeded.
     ///
-    /// - Throws: ``ErrorCode/temporary`` when the connection ended within its head, which libcurl takes for success;
-    ///   ``ErrorCode/malformedReply`` for a compressed body that is too large.
+    /// - Throws: ``ErrorCode/temporary`` when the connection ended within its head, which libcurl takes for
+    ///   success; ``ErrorCode/malformedReply`` for a compressed body that is too large.
     func reply() throws(CredentialError) -> HTTPResponse {
         guard head.isComplete else { throw CurlFailure.cutOff(host) }
         var reply = HTTPResponse(status: head.status, headers: head.fields, body: body.bytes)
@@ -40,8 +40,8 @@ final class CurlExchange {
         return reply
     }
 
-    /// The reply as far as it came, after the transfer has failed; `nil` unless the request takes it so, and it is one of
-    /// success.
+    /// The reply as far as it came, after the transfer has failed; `nil` unless the request takes it so, and it is
+    /// one of success.
     func faultyReply(_ fault: CredentialError) -> HTTPResponse? {
         guard takesFaultyReply, head.isComplete, (200..<300).contains(head.status) else { return nil }
         var reply = HTTPResponse(status: head.status, headers: head.fields, body: body.bytes)

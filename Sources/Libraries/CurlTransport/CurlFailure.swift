@@ -10,7 +10,7 @@ struct CurlFailure {
     /// libcurl's own words. They name hosts, never a query.
     let text: String
 
-    /// Whether the server's certificate leads to no trusted authority, or does not hold otherwise.
+    /// Whether the server's certificate leads to no trusted authority, or is invalid for another reason.
     var isUntrusted: Bool { code == 60 }
 
     /// Whether the server's certificate has ended, or does not count yet (X509_verify_cert_error_string(3)).
@@ -21,8 +21,9 @@ struct CurlFailure {
     /// Whether the server's certificate is one of other names than the one that it was called by.
     var isMisnamed: Bool { isUntrusted && text.contains("subject name") }
 
-    /// Whether the server has closed the connection in place of an answer: so it does where it does not take the client's
-    /// certificate, or wants one (TLS 1.3 says so only after the handshake, and not always in words).
+    /// Whether the server has closed the connection in place of a response. A server does so if it requires a
+    /// client certificate or rejects the given one (TLS 1.3 reports that only after the handshake, and not always
+    /// in words).
     var isClosed: Bool { [16, 18, 35, 52, 55, 56, 92].contains(code) }
 
     /// Whether the server has spoken, and it was no TLS.
@@ -34,7 +35,7 @@ struct CurlFailure {
     /// The error of a request to `host`.
     ///
     /// - Parameters:
-    ///   - host: the host, with its port where the address has one.
+    ///   - host: the host, with its port if the address has one.
     ///   - limits: of the request.
     ///   - certificateFile: the certificate authorities that were given.
     func error(host: String, request: HTTPRequest, certificateFile: String?) -> CredentialError {

@@ -8,9 +8,9 @@ import Synchronization
 /// Each request has a connection of its own. A connection kept from an earlier request may have been closed by the
 /// server meanwhile; libcurl then sends the request again, and that would spend a one-use refresh token twice.
 ///
-/// TLS is always verified. Proxies are those of the account type, else of the environment (`https_proxy`, `all_proxy`,
-/// `no_proxy`), else of `config.json`, never for the loopback. Redirects are not followed, cookies not kept. A body of limited size that is compressed with gzip, unasked,
-/// is decompressed.
+/// TLS is always verified. Proxies are those of the account type, else of the environment (`https_proxy`,
+/// `all_proxy`, `no_proxy`), else of `config.json`, never for the loopback. Redirects are not followed, cookies not
+/// kept. A body of limited size that is compressed with gzip, unasked, is decompressed.
 package final class CurlTransport: HTTPTransport {
     private let userAgent: String
     private let certificateFile: String?
@@ -20,12 +20,12 @@ package final class CurlTransport: HTTPTransport {
     private let readDefaults = Mutex<ConnectionSettings??>(nil)
     private let library = Mutex<LibCurl?>(nil)
 
-    /// Makes a transport; nothing is opened yet.
+    /// Makes a transport and opens no connection yet.
     ///
     /// - Parameters:
     ///   - userAgent: `credmgr/VERSION`.
-    ///   - certificateFile: a PEM file of certificate authorities to trust in place of the system's file: what
-    ///     `CURL_CA_BUNDLE` or else `SSL_CERT_FILE` names.
+    ///   - certificateFile: a PEM file of certificate authorities to trust in place of the system's file: the file
+    ///     that `CURL_CA_BUNDLE` or else `SSL_CERT_FILE` names.
     ///   - system: the system's own authorities, used when no file is named.
     ///   - environment: the variables of the process, in which libcurl finds proxies.
     ///   - defaults: gives the settings of all requests, asked for once, before the first.
@@ -40,13 +40,13 @@ package final class CurlTransport: HTTPTransport {
         self.system = system
     }
 
-    /// Sends a request and gives the reply, whatever its status; blocks until then.
+    /// Sends a request and returns the response with any status; blocks until then.
     ///
-    /// - Throws: ``ErrorCode/denied`` for an insecure address, before anything is sent, or a certificate that does
-    ///   not hold; ``ErrorCode/validationFailed`` for an address that its author may not name; ``ErrorCode/temporary`` when no complete reply came; ``ErrorCode/malformedReply`` when it is too
-    ///   large or no HTTP; ``ErrorCode/usage`` for a request that is no HTTP; ``ErrorCode/inputOutput`` when a file
-    ///   to send cannot be read; ``ErrorCode/internalFault`` when libcurl is missing; what the observer's sink
-    ///   throws.
+    /// - Throws: ``ErrorCode/denied`` for an insecure address, before the request is sent, or an invalid
+    ///   certificate; ``ErrorCode/validationFailed`` for an address that its author may not name;
+    ///   ``ErrorCode/temporary`` without a complete response. Also throws ``ErrorCode/malformedReply`` if it is too
+    ///   large or no HTTP; ``ErrorCode/usage`` for a request that is no HTTP; ``ErrorCode/inputOutput`` for an
+    ///   unreadable file to send; ``ErrorCode/internalFault`` without libcurl; the errors of the observer's sink.
     package func send(
         _ request: HTTPRequest, observer: TransferObserver
     ) throws(CredentialError) -> HTTPResponse {
@@ -85,8 +85,8 @@ package final class CurlTransport: HTTPTransport {
         }
     }
 
-    /// Opens libcurl, which brings 30 other libraries with it, on a thread of its own. A request that comes before that
-    /// has ended waits for it. No variable of the environment may be changed meanwhile: libraries read theirs.
+    /// Opens libcurl, which brings 30 other libraries with it, on a thread of its own. A request that comes before
+    /// that has ended waits for it. No variable of the environment may be changed meanwhile: libraries read theirs.
     package func prepare() {
         try? DeadlineThread.start { [self] in _ = try? openLibrary() }
     }
@@ -151,14 +151,14 @@ package final class CurlTransport: HTTPTransport {
         }
         var lines = request.headers.map(RequestValidation.line)
         lines.append("Expect:")
-        // libcurl would call a body a form when nobody says what it is.
+        // libcurl would call a body a form if the request does not name its type.
         if !RequestValidation.hasField("content-type", request), !request.body.isMultipart {
             lines.append("Content-Type:")
         }
         try transfer.setHeaders(lines)
     }
 
-    /// A method that usually carries a body says that there is none, by `Content-Length: 0` (RFC 9110 §8.6).
+    /// A method that usually carries a body shows that there is no body by `Content-Length: 0` (RFC 9110 §8.6).
     private func setNoBody(_ transfer: CurlTransfer, _ request: HTTPRequest) throws(CredentialError) {
         switch request.method {
         case "HEAD": try transfer.set(.noBody, 1)
@@ -176,7 +176,7 @@ package final class CurlTransport: HTTPTransport {
         let exchange = CurlExchange(
             host: host, request: request, observer: observer, file: file)
         try exchange.attach(to: transfer)
-        // The socket of a proxy says nothing about where the request goes.
+        // The socket of a proxy does not show the target of the request.
         let reachGuard = route.proxy == nil ? ReachGuard(address) : nil
         let rule = reachGuard.map { SocketRule($0.admits) }
         if let rule { try transfer.setSocketRule(rule) }
@@ -209,9 +209,9 @@ package final class CurlTransport: HTTPTransport {
 
 /// The system's certificate authorities, kept twice: each in a file of a folder, and all in one file.
 ///
-/// Reading the one file costs 14 ms of a request, finding one authority in the folder next to nothing. The folder
-/// is therefore asked first. If it lacks an authority that the file has (a container with only the file put in),
-/// the handshake fails before any data is sent, and is repeated with the file.
+/// Reading the one file costs 14 ms of a request; finding one authority in the directory takes almost no time. The
+/// folder is therefore asked first. If it lacks an authority that the file has (a container with only the file put
+/// in), the handshake fails before any data is sent, and is repeated with the file.
 package struct CertificateStore: Sendable {
     /// The folder, with links by the hash of the subject as `openssl rehash` makes them.
     let folder: String
@@ -224,7 +224,7 @@ package struct CertificateStore: Sendable {
         self.file = file
     }
 
-    /// Debian's; where it does not exist, libcurl's own choice is kept.
+    /// Debian's; if it does not exist, libcurl's own choice is kept.
     package static let debian = CertificateStore(
         folder: "/etc/ssl/certs", file: "/etc/ssl/certs/ca-certificates.crt")
 

@@ -5,14 +5,14 @@ import Synchronization
 
 /// gRPC over libcurl's HTTP/2: a frame of five bytes and a message each way, the status in the trailer.
 ///
-/// A channel keeps its connection for the next call. libcurl sends a request again where a kept connection turns out to be
-/// closed before any byte came back; what is called here must allow that.
+/// A channel keeps its connection for the next call. libcurl sends a request again if a kept connection turns out
+/// to be closed before any byte came back; the called methods must allow that.
 package final class GRPCChannel: GRPCClient {
     /// How a channel is opened.
     package struct Endpoint: Sendable, Hashable {
         /// `https://HOST:PORT`; plain HTTP for the loopback only.
         package var address: URI
-        /// A PEM file of certificate authorities; the system's own where it is `nil`.
+        /// A PEM file of certificate authorities; the system's own if it is `nil`.
         package var authorities: String?
         /// The client certificate of the caller.
         package var certificate: ClientCertificate?
@@ -29,11 +29,12 @@ package final class GRPCChannel: GRPCClient {
     private let kept = Mutex(Kept())
     private let hasAnswered = Mutex(false)
 
-    /// The largest answer, in bytes: etcd's own limit is 1.5 MiB for a request, and a listing may have many records.
+    /// The largest answer, in bytes: etcd's own limit is 1.5 MiB for a request, and a listing may have many
+    /// records.
     private static let maximumAnswer = 64 << 20
     private static let connectSeconds = 3
 
-    /// Makes a channel; nothing is opened yet.
+    /// Makes a channel and opens no connection yet.
     ///
     /// - Parameter transport: whose libcurl is used.
     package init(_ endpoint: Endpoint, transport: CurlTransport) {
@@ -76,7 +77,8 @@ package final class GRPCChannel: GRPCClient {
             try transfer.setHTTP2(encrypted: endpoint.address.scheme == "https")
             try transfer.set(.protocols, endpoint.address.scheme)
             try transfer.set(.noSignal, 1)
-            // Of a stream on which nothing comes nobody else would see that the way between has forgotten it.
+            // On a stream without traffic, only keep-alive packets show that a router on the way has forgotten the
+            // connection.
             try transfer.set(.keepAlive, 1)
             try transfer.set(.followRedirects, 0)
             try transfer.set(.proxy, "")
@@ -168,7 +170,7 @@ extension GRPCChannel {
     }
 }
 
-/// A transfer with its connection, between two calls; nobody else then has it.
+/// A transfer with its connection, between two calls; no other call has it then.
 private struct Kept: @unchecked Sendable {
     private var transfer: CurlTransfer?
 

@@ -2,7 +2,7 @@ import CLibCurl
 import CredentialCore
 import Platform
 
-/// Decompresses bodies that servers compress with gzip (RFC 1952) though nobody asked for it.
+/// Decompresses bodies that servers compress with gzip (RFC 1952) without a request for it.
 enum Gzip {
     /// Whether bytes begin as gzip does.
     static func begins(_ bytes: [UInt8]) -> Bool { bytes.starts(with: [0x1F, 0x8B, 0x08]) }
@@ -11,7 +11,7 @@ enum Gzip {
     ///
     /// - Parameter limit: the most that is given, in bytes.
     /// - Returns: as much as could be decompressed, and whether that is all.
-    /// - Throws: ``ErrorCode/internalFault`` where zlib is not installed.
+    /// - Throws: ``ErrorCode/internalFault`` if zlib is not installed.
     static func decompressed(
         _ bytes: [UInt8], limit: Int
     ) throws(CredentialError) -> (bytes: [UInt8], isWhole: Bool) {

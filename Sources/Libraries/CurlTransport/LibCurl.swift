@@ -156,7 +156,7 @@ final class SocketRule {
         }
     }
 
-    /// Speaks HTTP/2, without asking first where the connection is not encrypted.
+    /// Speaks HTTP/2; on an unencrypted connection without an upgrade request first.
     func setHTTP2(encrypted: Bool) throws(CredentialError) {
         let version = encrypted ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE
         try set(CurlOption<Int>(code: CURLOPT_HTTP_VERSION), Int(version))
@@ -181,11 +181,11 @@ final class SocketRule {
     func setClientCertificate(_ certificate: ClientCertificate) throws(CredentialError) {
         try set(.clientCertificate, certificate.certificateFile)
         try set(.clientKey, certificate.keyFile)
-        // Without one OpenSSL would ask whoever is at the terminal.
+        // Without a passphrase OpenSSL would prompt the user at the terminal.
         try set(.clientKeyPassphrase, "")
     }
 
-    /// The file of certificate authorities that libcurl was built for; `nil` where it was built for none.
+    /// The file of certificate authorities that libcurl was built for; `nil` if it was built for no file.
     var defaultCertificateFile: String? {
         var path: UnsafePointer<CChar>?
         let code = unsafe credmgr_curl_get_string(curl.getInformation, handle, CURLINFO_CAINFO, &path)
@@ -209,7 +209,7 @@ final class SocketRule {
     func setBody(_ bytes: UnsafeRawBufferPointer) throws(CredentialError) {
         try set(.bodySize, Int64(bytes.count))
         guard let address = bytes.baseAddress, bytes.count > 0 else {
-            // Without an address libcurl would call the read function instead of sending nothing.
+            // Without an address libcurl would call the read function instead of sending an empty body.
             return try set(CurlOption<String>(code: CURLOPT_COPYPOSTFIELDS), "")
         }
         try check(unsafe credmgr_curl_set_pointer(curl.setOption, handle, CURLOPT_POSTFIELDS, address))
@@ -291,7 +291,7 @@ final class SocketRule {
             place.pointee.family, place.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue), place.pointee.protocol)
     }
 
-    /// Does the transfer, blocking; gives what went wrong, `nil` if nothing.
+    /// Does the transfer, blocking; returns the failure, `nil` if it succeeded.
     func perform() -> CurlFailure? {
         let code = unsafe curl.perform(handle)
         guard code != CURLE_OK else { return nil }

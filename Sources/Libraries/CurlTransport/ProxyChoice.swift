@@ -1,8 +1,9 @@
 import CredentialCore
 
-/// The proxy that a request goes through, with what names it: the account type, else the environment, else `config.json`.
+/// The proxy that a request goes through, with the source of its name: the account type, else the environment, else
+/// `config.json`.
 struct ProxyChoice {
-    /// What names a proxy.
+    /// The setting that names a proxy.
     enum Source {
         /// A variable of the environment, which libcurl reads by itself.
         case variable(String)
@@ -13,13 +14,13 @@ struct ProxyChoice {
     let source: Source
     /// The proxy's host and port, without user and password.
     let place: String
-    /// The URL to hand to libcurl; `nil` where libcurl reads the variable.
+    /// The URL to hand to libcurl; `nil` if libcurl reads the variable.
     let url: String?
 
-    /// Chooses the proxy of a request; `nil` if the request goes through none.
+    /// Chooses the proxy of a request; `nil` if the request uses no proxy.
     ///
     /// - Parameters:
-    ///   - address: where the request goes.
+    ///   - address: the target of the request.
     ///   - settings: those of the account type, then those of `config.json`.
     ///   - variables: those of the environment.
     init?(for address: URI, _ settings: [ConnectionSettings], _ variables: ProxyVariables) {

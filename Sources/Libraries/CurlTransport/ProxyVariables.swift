@@ -4,13 +4,13 @@ package import CredentialCore
 package struct ProxyVariables: Sendable {
     private let environment: [String: String]
 
-    /// Reads them from the environment of the process, which is what libcurl does.
+    /// Reads them from the environment of the process, as libcurl does.
     package init(_ environment: [String: String]) { self.environment = environment }
 
     /// Whether a request to `address` goes through a proxy.
     package func apply(to address: URI) -> Bool { variable(for: address) != nil }
 
-    /// The variable that names the proxy of a request to `address`; `nil` if the request goes through none.
+    /// The variable that names the proxy of a request to `address`; `nil` if the request uses no proxy.
     package func variable(for address: URI) -> String? {
         // libcurl does not read HTTP_PROXY: a CGI program gets it from its caller.
         let names = address.scheme == "https" ? ["https_proxy", "HTTPS_PROXY"] : ["http_proxy"]
@@ -28,8 +28,8 @@ package struct ProxyVariables: Sendable {
         return UntrustedText.shown(String(authority.split(separator: "@").last ?? ""), limit: 200)
     }
 
-    /// Whether `address` is reached without a proxy, whatever names one: the loopback, and what `no_proxy` lists. libcurl reads
-    /// `no_proxy` for a proxy of ours, too.
+    /// Whether `address` is reached without a proxy, even if a setting names one: localhost, and the hosts that
+    /// `no_proxy` lists. libcurl reads `no_proxy` for a proxy of ours, too.
     func except(_ address: URI) -> Bool {
         if address.isLoopback { return true }
         let exceptions = environment["no_proxy"] ?? environment["NO_PROXY"] ?? ""

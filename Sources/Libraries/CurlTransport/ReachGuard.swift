@@ -3,8 +3,8 @@ import Platform
 
 /// Refuses connections to addresses that the author of a URL may not name.
 ///
-/// A name says nothing about where it leads, and may lead elsewhere a moment later. So the rule is applied to the address
-/// that the socket is opened for.
+/// A name does not show its target, and its target may be another one a moment later. So the rule is applied to the
+/// address that the socket is opened for.
 final class ReachGuard {
     private let address: URI
     /// The first address that was refused.
@@ -27,7 +27,7 @@ final class ReachGuard {
         return false
     }
 
-    /// The error of a transfer that failed after a refusal; `nil` if nothing was refused.
+    /// The error of a transfer that failed after a refusal; `nil` if no connection was refused.
     func error() -> CredentialError? {
         guard let refused else { return nil }
         let author: LocalizedMessage

@@ -4,8 +4,8 @@ import CredentialCore
 enum RequestValidation {
     /// Checks the address, the method and the header fields.
     ///
-    /// - Throws: ``ErrorCode/denied`` for an address that is neither `https` nor loopback `http`;
-    ///   ``ErrorCode/usage`` for what is no HTTP (RFC 9110 §5, §9).
+    /// - Throws: ``ErrorCode/denied`` for an address that is neither `https` nor `http` on localhost;
+    ///   ``ErrorCode/usage`` for a request that is no HTTP (RFC 9110 §5, §9).
     static func check(_ request: HTTPRequest) throws(CredentialError) {
         guard request.address.isSecure, !request.address.host.isEmpty else {
             throw CredentialError(
@@ -35,7 +35,7 @@ enum RequestValidation {
         request.headers.contains { $0.name.lowercased() == name }
     }
 
-    /// The field as libcurl takes it: `Identifier;` stands for a field that is there but empty.
+    /// The field in libcurl's form: `Identifier;` means a field that is there but empty.
     static func line(_ field: (name: String, value: String)) -> String {
         field.value.allSatisfy({ $0 == " " }) ? field.name + ";" : "\(field.name): \(field.value)"
     }

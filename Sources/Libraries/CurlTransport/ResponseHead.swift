@@ -58,7 +58,7 @@ struct ResponseHead {
         fields.append((String(decoding: name, as: UTF8.self).lowercased(), value))
     }
 
-    /// A line that continues the one before: one space stands for the line's end (RFC 9112 §5.2).
+    /// A line that continues the one before: one space replaces the line's end (RFC 9112 §5.2).
     private mutating func continueField(_ text: some Collection<UInt8>) throws(Malformed) {
         guard let last = fields.popLast() else { throw Malformed() }
         fields.append((last.name, last.value + " " + Self.trimmed(text)))

@@ -1,13 +1,13 @@
 import CredentialCore
 import Platform
 
-/// Whose certificates a request trusts: the system's authorities, and those that the user names in addition.
+/// The authorities that a request trusts: the system's, and those that the user names in addition.
 struct TrustedAuthorities {
     /// A PEM file in place of the system's, of the environment.
     let certificateFile: String?
     /// The system's own.
     let system: CertificateStore
-    /// The certificates of the user's own authorities in PEM form; empty if there are none.
+    /// The certificates of the user's own authorities in PEM form; empty if the user has no authorities.
     private let own: [UInt8]
 
     /// Reads the files of the user.
@@ -39,7 +39,7 @@ struct TrustedAuthorities {
     ///
     /// - Parameters:
     ///   - transfer: before it is done.
-    ///   - address: where it goes.
+    ///   - address: the target of the transfer.
     ///   - proxy: the proxy, if there is one.
     /// - Throws: ``ErrorCode/configuration`` if a file that `CURL_CA_BUNDLE` names cannot be read.
     func apply(to transfer: CurlTransfer, for address: URI, through proxy: ProxyChoice?)
@@ -53,7 +53,7 @@ struct TrustedAuthorities {
             try transfer.set(.certificateFile, nil)
         }
         guard !own.isEmpty else { return }
-        // libcurl takes the certificates in memory in place of its file, and the folder besides.
+        // libcurl takes the certificates in memory in place of its file, and the directory in addition.
         try transfer.setCertificates(usesSystemFolder(for: address) ? own : try all(transfer))
         if proxy != nil { try transfer.setCertificates(try all(transfer), ofProxy: true) }
     }

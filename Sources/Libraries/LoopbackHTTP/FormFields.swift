@@ -17,7 +17,7 @@ package struct FormFields: Sendable, Equatable {
     }
 
     /// Decodes; a field is split at its first `=`, so that values may hold more of them. A `%` without two hex
-    /// digits stands for itself.
+    /// digits is kept as it is.
     package init(decoding text: some Sequence<UInt8>) {
         fields = Array(text).split(separator: UInt8(ascii: "&")).map { pair in
             let parts = pair.split(

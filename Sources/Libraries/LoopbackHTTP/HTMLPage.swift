@@ -9,7 +9,7 @@ package struct HTMLPage: Sendable {
     package var content: String
     /// The language of both (BCP 47).
     package var language: String
-    /// A script of our own, allowed by ``nonce``; none is the rule.
+    /// A script of our own, allowed by ``nonce``; most pages have no script.
     package var script: String?
     /// An unpredictable word that allows ``script``.
     package var nonce: String?
@@ -29,7 +29,7 @@ package struct HTMLPage: Sendable {
     ///
     /// - Parameters:
     ///   - formTargets: the CSP `form-action` sources. Browsers apply it to the redirects after a form as well, so
-    ///     a page whose form ends elsewhere passes `nil` for no restriction.
+    ///     a page whose form ends at another origin passes `nil` for no restriction.
     ///   - referrerPolicy: `no-referrer`, but for a page that posts to its own server: with it a browser sends
     ///     `Origin: null`.
     package func response(

@@ -1,8 +1,8 @@
 package import CredentialCore
 import Glibc
 
-/// A blocking HTTP/1.1 client for the loopback, without any library: for the robot that signs demo users in, and
-/// for tests that need to say what exactly is sent.
+/// A blocking HTTP/1.1 client for localhost, without any library: for the robot that signs demo users in, and for
+/// tests that determine each byte they send.
 package struct LoopbackClient: Sendable {
     /// The time for one read or write in seconds.
     package var seconds: Int
@@ -11,7 +11,7 @@ package struct LoopbackClient: Sendable {
     /// Makes a client.
     package init(seconds: Int = 20) { self.seconds = seconds }
 
-    /// Sends a request and gives the reply, whatever its status.
+    /// Sends a request and returns the response with any status.
     ///
     /// - Throws: ``ErrorCode/denied`` for an address that is not `http` on the loopback; ``ErrorCode/temporary``
     ///   when no reply came; ``ErrorCode/malformedReply`` when it is no HTTP or beyond 4 MiB.

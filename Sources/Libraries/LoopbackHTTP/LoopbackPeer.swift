@@ -1,6 +1,7 @@
 import Glibc
 
-/// The other end of a connection over the loopback: both addresses, by which the kernel's tables know the socket there.
+/// The other end of a connection over the loopback: both addresses, by which the kernel's tables know the socket
+/// there.
 ///
 /// The owner of a connection is looked up while the connection is open. A program that sends and closes leaves a
 /// socket without an owner behind, which the tables show as root's with the inode 0: that counts as unknown.
@@ -16,7 +17,7 @@ package struct LoopbackPeer: Sendable, Hashable {
     private static let mapping = "0000000000000000FFFF0000"
     private static let established: Substring = "01"
 
-    /// The two ends of a connected socket; `nil` where it is connected no more.
+    /// The two ends of a connected socket; `nil` if it is not connected any more.
     init?(_ socket: Int32) {
         guard let ours = unsafe Self.name(of: socket, getsockname),
             let theirs = unsafe Self.name(of: socket, getpeername)
@@ -27,7 +28,7 @@ package struct LoopbackPeer: Sendable, Hashable {
         mappedEnds = theirs.utf8.count < 32 ? "\(Self.mapping)\(theirs) \(Self.mapping)\(ours)" : nil
     }
 
-    /// The user whose program holds the other end now; `nil` where that cannot be known.
+    /// The user whose program holds the other end now; `nil` if that cannot be known.
     package func owner() -> UInt32? {
         for table in Self.tables {
             guard let text = Self.read(table) else { continue }
@@ -53,7 +54,7 @@ package struct LoopbackPeer: Sendable, Hashable {
         guard status == 0 else { return nil }
         let port = hex(UInt32(UInt16(bigEndian: address.sin6_port)), digits: 4)
         switch Int32(address.sin6_family) {
-        // The address of IPv4 stands where that of IPv6 has its flow label.
+        // The address of IPv4 is at the place of the flow label of IPv6.
         case AF_INET: return hex(address.sin6_flowinfo, digits: 8) + ":" + port
         case AF_INET6:
             let words = unsafe address.sin6_addr.__in6_u.__u6_addr32

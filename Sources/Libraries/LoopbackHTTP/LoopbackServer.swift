@@ -15,8 +15,8 @@ package final class LoopbackServer: Sendable {
     ///   - ports: tried in order; 0 is any free port.
     ///   - addresses: where.
     ///   - handler: answers a request; called from many threads at a time.
-    /// - Throws: ``ErrorCode/temporary`` when every port is taken; ``ErrorCode/internalFault`` when libmicrohttpd is
-    ///   not installed.
+    /// - Throws: ``ErrorCode/temporary`` when every port is taken; ``ErrorCode/internalFault`` when libmicrohttpd
+    ///   is not installed.
     package init(
         ports: [UInt16] = [0], at addresses: LoopbackAddresses = .both, limits: ServerLimits = ServerLimits(),
         handler: @escaping @Sendable (ServerRequest) -> ServerResponse
@@ -62,8 +62,8 @@ package struct ServerLimits: Sendable {
     /// How long a connection may be idle in seconds.
     package var idleSeconds: Int
 
-    /// Makes limits. The defaults suit a redirect listener: bodies of 64 KiB (RFC 6749 sets no bound on codes; those
-    /// of Azure AD B2C reach 16 KiB), 256 KiB a connection, 64 connections, 10 idle seconds.
+    /// Makes limits. The defaults suit a redirect listener: bodies of 64 KiB (RFC 6749 sets no bound on codes;
+    /// those of Azure AD B2C reach 16 KiB), 256 KiB a connection, 64 connections, 10 idle seconds.
     package init(
         bodyBytes: Int = 64 << 10, connectionBytes: Int = 256 << 10, connections: Int = 64, idleSeconds: Int = 10
     ) {

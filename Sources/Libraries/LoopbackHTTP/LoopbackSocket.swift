@@ -11,13 +11,13 @@ package enum LoopbackAddresses: Sendable, Hashable {
     case both
 }
 
-/// Sockets on the loopback, and on nothing else.
+/// Sockets on localhost only.
 enum LoopbackSocket {
     /// A listening socket on each of the addresses, with the same port.
     ///
     /// - Parameter port: 0 for any free one.
-    /// - Throws: ``ErrorCode/temporary`` when the port is taken on either address: whoever holds the other one
-    ///   would receive what is meant for us.
+    /// - Throws: ``ErrorCode/temporary`` when the port is taken on either address: the program that holds the other
+    ///   one would receive our requests.
     static func listen(
         port: UInt16, at addresses: LoopbackAddresses
     ) throws(CredentialError) -> (port: UInt16, sockets: [Int32]) {
@@ -43,7 +43,7 @@ enum LoopbackSocket {
 
     /// A socket that is connected to a port, with a limit for each read and write.
     ///
-    /// - Throws: ``ErrorCode/temporary`` when nobody listens there.
+    /// - Throws: ``ErrorCode/temporary`` when no program listens there.
     static func connect(port: UInt16, ipv6: Bool, seconds: Int) throws(CredentialError) -> Int32 {
         let socket = make(ipv6: ipv6)
         guard socket >= 0 else {

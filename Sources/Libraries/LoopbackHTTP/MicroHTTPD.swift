@@ -115,14 +115,14 @@ private final class ThrottledBody {
 
 /// The object that the library's threads work with.
 ///
-/// They hold references to it while they run, so it must be an object apart from the one whose end stops them: a
-/// thread that dropped the last reference to that one would wait for itself.
+/// The threads hold references to it while they run, so it must be an object apart from the one whose end stops
+/// them. A thread that dropped the last reference to that one would wait for itself.
 private final class ServerState: Sendable {
     let library: Library
     let limits: ServerLimits
     let handler: @Sendable (ServerRequest) -> ServerResponse
     /// The open connections, oldest first, with duplicates of their sockets: libmicrohttpd closes its own before it
-    /// says so, and the number may belong to something else by then.
+    /// reports that, and the number may belong to another file by then.
     let connections = Mutex<[(connection: UInt, socket: Int32)]>([])
 
     init(library: Library, limits: ServerLimits, handler: @escaping @Sendable (ServerRequest) -> ServerResponse) {
@@ -156,8 +156,8 @@ extension ServerState {
         pending.afterSent?()
     }
 
-    /// A connection came or went: when there are too many, the oldest makes room, so that clients which send
-    /// nothing, or send slowly for ever, keep nobody out.
+    /// A connection came or went. When there are too many, the oldest is closed, so that clients that send no
+    /// request, or send slowly for ever, cannot block others.
     static func notice(
         _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?, _ event: MHD_ConnectionNotificationCode
     ) {

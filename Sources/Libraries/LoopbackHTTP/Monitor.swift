@@ -36,7 +36,8 @@ import Glibc
         return body(&value)
     }
 
-    /// Waits until `body` gives something, `seconds` at most (68 years at the longest); `nil` when the time is over.
+    /// Waits until `body` gives something, `seconds` at most (68 years at the longest); `nil` when the time is
+    /// over.
     func wait<Result>(seconds: Int, for body: (inout Value) -> Result?) -> Result? {
         var deadline = timespec()
         unsafe clock_gettime(CLOCK_MONOTONIC, &deadline)

@@ -1,7 +1,7 @@
 import CredentialCore
 
-/// Judges the requests of a ``RedirectListener``, keeps the one that is accepted, and answers it when it is known what
-/// became of it.
+/// Judges the requests of a ``RedirectListener``, keeps the one that is accepted, and answers it when its outcome
+/// is known.
 final class RedirectHandler: Sendable {
     /// The outcome of a redirect.
     struct Outcome: Sendable {
@@ -13,7 +13,7 @@ final class RedirectHandler: Sendable {
         var port: UInt16?
         var accepts: (@Sendable (String) -> Bool)?
         var formPostOrigins: [String] = []
-        /// The redirect that was accepted last, and what became of it.
+        /// The redirect that was accepted last, and its outcome.
         var received: String?
         var outcome: Outcome?
         /// How many browsers wait for the outcome.
@@ -24,8 +24,8 @@ final class RedirectHandler: Sendable {
         var isOver = false
     }
 
-    /// How long a request waits for the program to say what it waits for, and what became of it: a silent sign-in may be
-    /// faster.
+    /// How long a request waits for the program to register the expected redirect and its outcome: a silent sign-in
+    /// may be faster.
     private static let patience = 10
 
     private let path: String
@@ -97,7 +97,7 @@ final class RedirectHandler: Sendable {
             }
             return judge(query, request, authority)
         case "POST":
-            // The origins that may post are known when the program says what it waits for.
+            // The origins that may post are known when the program registers the expected redirect.
             let formPostOrigins = state.wait(seconds: Self.patience) {
                 $0.accepts == nil ? nil : $0.formPostOrigins
             }
@@ -114,24 +114,25 @@ final class RedirectHandler: Sendable {
         }
     }
 
-    /// The outcome of a sign-in that is over, for the programs that may bring its redirect. Nothing comes of the request, so
-    /// nothing of it is judged.
+    /// The outcome of a sign-in that is over, for the programs that may bring its redirect. The request has no
+    /// effect, so no part of it is judged.
     private func repeated(_ outcome: Outcome, to request: ServerRequest) -> ServerResponse {
         guard takes(request.peer?.owner()) else { return refusal(403) }
         return pages.outcome(outcome).response(200)
     }
 
-    /// Whether the request is a top-level navigation. Another page can make the browser load the redirect as an image, a
-    /// frame or a prefetch, without the person's knowledge. A browser says so in `Sec-Fetch-Mode`, `Sec-Fetch-Dest`
-    /// (Fetch Metadata) and `Sec-Purpose`; a request without these fields comes from a program or an old browser.
+    /// Whether the request is a top-level navigation. Another page can make the browser load the redirect as an
+    /// image, a frame or a prefetch, without the person's knowledge. A browser shows that in `Sec-Fetch-Mode`,
+    /// `Sec-Fetch-Dest` (Fetch Metadata) and `Sec-Purpose`; a request without these fields comes from a program or
+    /// an old browser.
     private static func isNavigation(_ request: ServerRequest) -> Bool {
         request.values(of: "sec-fetch-mode").allSatisfy { $0 == "navigate" }
             && request.values(of: "sec-fetch-dest").allSatisfy { $0 == "document" }
             && request.values(of: "sec-purpose").isEmpty
     }
 
-    /// The parameters of a redirect without what cannot stand in a URL. A provider's words for a person may come as they
-    /// are, and are escaped.
+    /// The parameters of a redirect without the characters that a URL cannot have. A provider's words for a person
+    /// may come as they are, and are escaped.
     ///
     /// - Returns: `nil` when a parameter that decides anything holds such a character.
     private static func escaped(_ answer: String) -> String? {
@@ -162,7 +163,7 @@ final class RedirectHandler: Sendable {
         if isAgain { return outcome(of: url) }
         guard let accepts = state.wait(seconds: Self.patience, for: { $0.accepts }) else { return refusal(503) }
         guard accepts(url) else { return refusal(400) }
-        // Asked while the browser waits for its page: the connection stands.
+        // Asked while the browser waits for its page: the connection is still open.
         let owner = request.peer?.owner()
         guard takes(owner) else {
             if state.withLock({ $0.strangers.insert(owner).inserted }) { stranger(owner) }
@@ -177,7 +178,8 @@ final class RedirectHandler: Sendable {
         return outcome(of: url)
     }
 
-    /// The page that says what became of a redirect, once that is known, for one who is counted among the readers.
+    /// The page that shows the outcome of a redirect, once that is known, for a request that is counted among the
+    /// readers.
     private func outcome(of url: String) -> ServerResponse {
         _ = state.wait(seconds: Self.patience) {
             $0.outcome != nil || $0.received != url || $0.isOver ? true : nil

@@ -1,7 +1,7 @@
 package import CredentialCore
 import Glibc
 
-/// Receives the redirect that ends a sign-in in the browser (RFC 8252 §7.3), and shows there what became of it.
+/// Receives the redirect that ends a sign-in in the browser (RFC 8252 §7.3), and shows the outcome there.
 ///
 /// Takes the response modes `query`, `form_post` and `fragment`. A request that is not the one waited for is
 /// refused, and the wait goes on: other programs of this machine, and web pages, can reach the port as well.
@@ -20,8 +20,8 @@ package final class RedirectListener: Sendable {
         /// `[::1]`, which RFC 8252 §7.3 has beside it; listens there only.
         package static let ipv6 = Host(name: "[::1]", addresses: .ipv6)
 
-        /// The host of a redirect URI, without brackets; `nil` for one that is not listened at. A name below `localhost` is the
-        /// loopback for browsers, too (RFC 6761 §6.3).
+        /// The host of a redirect URI, without brackets; `nil` for one that is not listened at. A name below
+        /// `localhost` is the loopback for browsers, too (RFC 6761 §6.3).
         package init?(_ host: String) {
             switch host {
             case "127.0.0.1": self = .ipv4
@@ -58,9 +58,9 @@ package final class RedirectListener: Sendable {
     ///   - translations: the language of the pages.
     ///   - stranger: told once of each other user who has brought a redirect that fits, `nil` for one that is not
     ///     known; called on other threads.
-    ///   - last: what every redirect is told, for a listener that waits for none: the sign-in is over.
-    /// - Throws: ``ErrorCode/temporary`` when every port is taken; ``ErrorCode/configuration`` for a path that is
-    ///   none; ``ErrorCode/internalFault`` when libmicrohttpd is not installed.
+    ///   - last: the response to every redirect, for a listener that expects no redirect: the sign-in is over.
+    /// - Throws: ``ErrorCode/temporary`` when every port is taken; ``ErrorCode/configuration`` for an invalid path;
+    ///   ``ErrorCode/internalFault`` when libmicrohttpd is not installed.
     package init(
         path: String, ports: [UInt16] = [0], host: Host = .localhost, peers: AllowedRedirectPeers = .sameUser,
         random: any RandomSource, translations: any Translations = NoTranslations(),
@@ -106,18 +106,18 @@ package final class RedirectListener: Sendable {
                 + "error, check client_id and redirect_uri of the type")
     }
 
-    /// Tells the browser what became of the redirect that it brought, and waits until the page has been sent, or
-    /// nobody is there to see it.
+    /// Tells the browser the outcome of the redirect that it brought, and waits until the page has been sent, or
+    /// the browser has gone.
     ///
     /// - Parameters:
     ///   - title: the outcome in one line.
-    ///   - text: what else there is to say, a paragraph in plain text.
+    ///   - text: further information, a paragraph in plain text.
     package func show(title: LocalizedMessage, text: LocalizedMessage) {
         desk.show(RedirectHandler.Outcome(title: title, text: text))
         desk.settle(seconds: Self.showingSeconds)
     }
 
-    /// Stops listening, which ends a wait; a second call does nothing.
+    /// Stops listening, which ends a wait; a second call has no effect.
     package func stop() {
         desk.end()
         desk.settle(seconds: Self.showingSeconds)

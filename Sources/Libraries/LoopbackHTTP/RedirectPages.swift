@@ -1,13 +1,14 @@
 import CredentialCore
 
-/// The pages a browser shows at the end of its way, in the person's language. None repeats anything of the request.
+/// The pages a browser shows at the end of its way, in the person's language. No page repeats any part of the
+/// request.
 struct RedirectPages: Sendable {
     let translations: any Translations
     /// Allows the scripts of the pages.
     let nonce: String
 
     /// Takes the provider's answer, the code above all, out of the address bar and the tab's history. A second
-    /// request, for an address without it, could come when nobody listens any more.
+    /// request, for an address without it, could come after the listener has ended.
     private static let forget = "history.replaceState(null, \"\", location.pathname);"
 
     /// Returns the page for the outcome of the sign-in; the outcome is `nil` for a sign-in that takes longer than a
@@ -21,7 +22,7 @@ struct RedirectPages: Sendable {
             script: Self.forget)
     }
 
-    /// A program of another user has brought the redirect. The address stays in the bar: whoever it is meant for pastes
+    /// A program of another user has brought the redirect. The address stays in the bar, so that its user can paste
     /// it.
     func stranger(_ owner: UInt32?) -> HTMLPage {
         let word = owner.map { "uid:\($0)" } ?? "any"
@@ -49,7 +50,7 @@ struct RedirectPages: Sendable {
             paragraph("credmgr does not wait for this sign-in. Nothing was changed. You can close this page."))
     }
 
-    /// A paragraph; what stands in the places of the message is markup.
+    /// A paragraph; the arguments of the message are markup.
     private func paragraph(_ message: LocalizedMessage) -> String { "<p>\(message.text(in: translations))</p>\n" }
 
     private func page(_ title: LocalizedMessage, _ content: String, script: String? = nil) -> HTMLPage {
@@ -59,7 +60,7 @@ struct RedirectPages: Sendable {
             script: script, nonce: script.map { _ in nonce })
     }
 
-    /// Sends what stands behind `#`, which browsers keep to themselves, to this program.
+    /// Sends the text after `#`, which browsers keep to themselves, to this program.
     var fragment: HTMLPage {
         let state: LocalizedMessage =
             "No sign-in data has arrived here yet. If this page stays, return to the terminal."

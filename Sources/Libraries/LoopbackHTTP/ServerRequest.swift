@@ -23,7 +23,7 @@ package struct ServerRequest: Sendable {
         return values.count == 1 ? values[0] : nil
     }
 
-    /// The media type of the body in lower case, without parameters; empty when none is named.
+    /// The media type of the body in lower case, without parameters; empty when the request names no type.
     package var mediaType: String {
         let value = self.value(of: "content-type") ?? ""
         let type = value.prefix { $0 != ";" }

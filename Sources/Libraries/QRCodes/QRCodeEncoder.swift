@@ -8,13 +8,13 @@ package struct QRCodeEncoder: Sendable {
         @convention(c) (UnsafePointer<CChar>?, Int32, QRecLevel) -> UnsafeMutablePointer<QRcode>?
     private typealias Release = @convention(c) (UnsafeMutablePointer<QRcode>?) -> Void
 
-    /// Costs nothing: the library is opened later.
+    /// Costs no time: the library is opened later.
     package init() {}
 
-    /// The rows of the symbol of a text, `true` where a module is dark; without the light border.
+    /// The rows of the symbol of a text, `true` for a dark module; without the light border.
     ///
-    /// - Throws: ``ErrorCode/internalFault`` when the library is not installed; ``ErrorCode/unsupported`` for a text
-    ///   that no symbol holds.
+    /// - Throws: ``ErrorCode/internalFault`` when the library is not installed; ``ErrorCode/unsupported`` for a
+    ///   text that no symbol holds.
     package func modules(of text: String) throws(CredentialError) -> [[Bool]] {
         let library = try DynamicLibrary("libqrencode.so.4", package: "libqrencode4")
         let encode = unsafe unsafeBitCast(try library.symbol("QRcode_encodeString8bit"), to: Encode.self)

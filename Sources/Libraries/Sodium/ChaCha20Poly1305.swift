@@ -1,7 +1,7 @@
 import CSodium
 
-/// ChaCha20-Poly1305 (RFC 8439): a cipher whose nonce is too short to be unpredictable, for keys that are used once, or
-/// under nonces that are counted.
+/// ChaCha20-Poly1305 (RFC 8439): a cipher whose nonce is too short to be unpredictable, for keys that are used
+/// once, or under nonces that are counted.
 package enum ChaCha20Poly1305 {
     /// How many bytes a key has.
     package static let keySize = 32
@@ -10,7 +10,7 @@ package enum ChaCha20Poly1305 {
     /// How many bytes sealing adds: the tag, at the end.
     package static let overhead = 16
 
-    /// Seals `plain` so that it opens with the same key, nonce and context only; `nil` where key or nonce have another
+    /// Seals `plain` so that it opens with the same key, nonce and context only; `nil` if key or nonce have another
     /// size.
     package static func seal(_ plain: [UInt8], key: [UInt8], nonce: [UInt8], context: [UInt8]) -> [UInt8]? {
         guard key.count == keySize, nonce.count == nonceSize else { return nil }
@@ -20,7 +20,7 @@ package enum ChaCha20Poly1305 {
         return sealed
     }
 
-    /// Opens what ``seal(_:key:nonce:context:)`` gave; `nil` for anything else.
+    /// Opens the output of ``seal(_:key:nonce:context:)``; `nil` for anything else.
     package static func open(_ sealed: [UInt8], key: [UInt8], nonce: [UInt8], context: [UInt8]) -> [UInt8]? {
         guard key.count == keySize, nonce.count == nonceSize, sealed.count >= overhead else { return nil }
         var plain = [UInt8](repeating: 0, count: sealed.count - overhead)

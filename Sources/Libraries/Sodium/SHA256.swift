@@ -1,7 +1,7 @@
 import CSodium
 import Platform
 
-/// SHA-256 (FIPS 180-4), and what is made of it.
+/// SHA-256 (FIPS 180-4), and the functions that build on it.
 package enum SHA256 {
     /// How many bytes a digest has.
     package static let size = 32
@@ -33,9 +33,9 @@ package enum SHA256 {
         }
     }
 
-    /// HMAC (RFC 2104): a digest of `bytes` that nobody can make without the key.
+    /// HMAC (RFC 2104): a digest of `bytes` that cannot be made without the key.
     package static func code(of bytes: [UInt8], key: [UInt8]) -> [UInt8] {
-        // Making the code overwrites what this holds of the key.
+        // Making the code overwrites the parts of the key in this state.
         var state = crypto_auth_hmacsha256_state()
         var code = [UInt8](repeating: 0, count: size)
         _ = unsafe crypto_auth_hmacsha256_init(&state, key, key.count)
@@ -47,8 +47,8 @@ package enum SHA256 {
     /// HKDF (RFC 5869): a key for one purpose.
     ///
     /// - Parameters:
-    ///   - secret: what the key is made of.
-    ///   - salt: what makes it another key for the same purpose; may be empty.
+    ///   - secret: the source of the key.
+    ///   - salt: makes another key for the same purpose; may be empty.
     ///   - info: the purpose.
     ///   - length: how many bytes it has, 1 to 8,160; `nil` comes of any other.
     package static func key(from secret: [UInt8], salt: [UInt8], info: [UInt8], length: Int) -> [UInt8]? {

@@ -1,7 +1,7 @@
 import CSodium
 import Platform
 
-/// A key in two halves, each of 32 unpredictable bytes: who has only one of them has nothing.
+/// A key in two halves, each of 32 unpredictable bytes: one half alone gives no information.
 ///
 /// Data is sealed under it with XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha-03); the key itself is BLAKE2b (RFC
 /// 7693) of both halves, overwritten with the last reference.
@@ -17,7 +17,7 @@ package final class SplitKey: @unchecked Sendable {
     /// The key of the cipher, and the one that names are hashed with; changed by `deinit` only.
     private var cipherKey: [UInt8], nameKey: [UInt8]
 
-    /// Joins two halves; `nil` where one of them has another size.
+    /// Joins two halves; `nil` if one of them has another size.
     package init?(_ one: [UInt8], _ other: [UInt8]) {
         guard one.count == Self.halfSize, other.count == Self.halfSize else { return nil }
         var keys = Self.hash(other, key: one, size: 2 * Self.size)
@@ -31,7 +31,7 @@ package final class SplitKey: @unchecked Sendable {
         nameKey.wipe()
     }
 
-    /// A name for `text` that tells nothing of it to who has not the key.
+    /// A name for `text` that reveals no part of it without the key.
     ///
     /// - Parameter size: how many bytes, 16 to 64.
     package func name(of text: [UInt8], size: Int) -> [UInt8] {
@@ -49,7 +49,7 @@ package final class SplitKey: @unchecked Sendable {
         return sealed
     }
 
-    /// Opens what ``seal(_:nonce:context:)`` gave; `nil` for anything else.
+    /// Opens the output of ``seal(_:nonce:context:)``; `nil` for anything else.
     package func open(_ sealed: [UInt8], nonce: [UInt8], context: [UInt8]) -> [UInt8]? {
         guard sealed.count >= Self.overhead, nonce.count == Self.nonceSize else { return nil }
         var plain = [UInt8](repeating: 0, count: sealed.count - Self.overhead)

@@ -11,14 +11,14 @@ public struct CodeFlow: Sendable {
     /// Makes the URL to open, with a new state, verifier and nonce.
     ///
     /// - Parameter scope: the scopes to send.
-    /// - Throws: ``ErrorCode/configuration`` for a redirect URI that cannot be used; ``ErrorCode/unsupported`` for a
-    ///   provider that tells it cannot do S256.
+    /// - Throws: ``ErrorCode/configuration`` for a redirect URI that cannot be used; ``ErrorCode/unsupported`` for
+    ///   a provider that tells it cannot do S256.
     public func begin(_ request: SignInRequest, scope: [String]) throws(CredentialError) -> SignInStep {
         try checkRedirect(request.redirectURI)
         try client.metadata.checkCodesAreSafe()
         let random = client.context.random
         let state = random.urlSafeToken()
-        // Without an issuer no id token is believed, and none is waited for.
+        // Without an issuer no ID token is trusted, and the flow does not wait for one.
         let nonce = scope.contains("openid") && client.metadata.issuer != nil ? random.urlSafeToken() : nil
         let proof = try PKCE(verifier: random.urlSafeToken(), cryptography: client.context.cryptography)
         var authorization = AuthorizationRequest(
@@ -52,13 +52,13 @@ public struct CodeFlow: Sendable {
         return .interaction(.openURL(address, state: state), pending: pending)
     }
 
-    /// Checks what the provider answered and exchanges the code.
+    /// Checks the provider's response and exchanges the code.
     ///
     /// - Parameters:
-    ///   - pending: what ``begin(_:scope:)`` gave.
-    ///   - answer: the redirected URL, or what was pasted.
-    /// - Throws: ``ErrorCode/validationFailed`` for an answer, reply or id token that does not hold up; the error
-    ///   that a refusal means.
+    ///   - pending: the state that ``begin(_:scope:)`` returned.
+    ///   - answer: the redirect URL, or the pasted text.
+    /// - Throws: ``ErrorCode/validationFailed`` for an invalid redirect, response or ID token; the error that a
+    ///   refusal means.
     public func resume(
         _ request: SignInRequest, pending: JSONObject, answer: String
     ) throws(CredentialError) -> SignInStep {
@@ -106,8 +106,8 @@ public struct CodeFlow: Sendable {
     /// The pending member with the `prompt` value that credmgr itself chose for `login --new`.
     package static let ownPrompt = "own_prompt"
 
-    /// The value of `prompt` for a different user: a choice of accounts if the provider has one, else a new sign-in, which OpenID
-    /// Connect Core §3.1.2.1 defines.
+    /// The value of `prompt` for a different user: a choice of accounts if the provider has one, else a new
+    /// sign-in, which OpenID Connect Core §3.1.2.1 defines.
     private func promptForAnother(_ scope: [String]) -> String? {
         if let prompt = client.dialect.promptForAnother { return prompt }
         let offersAccounts =
@@ -135,7 +135,7 @@ public struct CodeFlow: Sendable {
         return response.error
     }
 
-    /// Whether the answer has to name its issuer: the metadata say so now, or did when the page was opened.
+    /// Whether the response has to name its issuer: the metadata require it now, or did when the page was opened.
     private func requiresIssuer(_ pending: JSONObject) -> Bool {
         client.metadata.sendsIssuer || pending["requires_issuer"] == true
     }
@@ -144,7 +144,7 @@ public struct CodeFlow: Sendable {
         CredentialError(.validationFailed, "the pending sign-in is damaged", hint: "restart the sign-in")
     }
 
-    /// The code goes only where the request that it answers was made for (RFC 9207 §1).
+    /// The code goes only to the endpoint that its request was made for (RFC 9207 §1).
     private func checkUnchanged(_ pending: JSONObject, _ request: SignInRequest) throws(CredentialError) {
         let endpoint = try client.metadata.required(.token).description
         guard ConstantTime.equal(pending["issuer"]?.string ?? "", client.metadata.issuer ?? ""),

@@ -8,7 +8,7 @@ public struct DeviceFlow: Sendable {
     /// The longest time between two polls, in seconds.
     private static let longestInterval: Int64 = 60
 
-    /// Why the last poll said nothing of the sign-in, in what is pending.
+    /// Why the last poll gave no state of the sign-in, in the pending state.
     private static let trouble = "trouble"
 
     /// Makes the flow for a client.
@@ -48,10 +48,10 @@ public struct DeviceFlow: Sendable {
 
     /// Asks whether the code has been entered.
     ///
-    /// Trouble of the network or the server ends nothing: the next poll comes later (RFC 8628 §3.5).
+    /// Trouble of the network or the server does not end the sign-in: the next poll comes later (RFC 8628 §3.5).
     ///
-    /// - Throws: ``ErrorCode/denied`` when it was refused, ``ErrorCode/temporary`` when it was not entered in time; the
-    ///   error that a refusal means.
+    /// - Throws: ``ErrorCode/denied`` when it was refused, ``ErrorCode/temporary`` when it was not entered in time;
+    ///   the error that a refusal means.
     public func poll(_ request: SignInRequest, pending: JSONObject) throws(CredentialError) -> SignInStep {
         guard let code = pending["device_code"]?.string, let interval = pending["interval"]?.integer,
             let expires = pending["expires"]?.integer
@@ -94,9 +94,9 @@ public struct DeviceFlow: Sendable {
         }
     }
 
-    /// The token endpoint's answer to a poll, or why there is none of its own: no network, a gateway, a page.
+    /// The token endpoint's response to a poll, or why it did not answer itself: no network, a gateway, a page.
     ///
-    /// - Throws: what keeps a poll from being sent at all.
+    /// - Throws: the error that keeps a poll from being sent at all.
     private func answer(to code: String) throws(CredentialError) -> Result<EndpointResponse, CredentialError> {
         let response: OAuthClient.RawResponse
         do throws(CredentialError) {

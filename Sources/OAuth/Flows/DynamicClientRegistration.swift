@@ -31,18 +31,18 @@ package struct DynamicClientRegistration: Sendable {
         package var clientID: String
         /// Its secret; `nil` for a public client.
         package var secret: Secret?
-        /// How it authenticates; `nil` where the provider does not say.
+        /// How it authenticates; `nil` if the provider does not name a method.
         package var method: ClientAuthentication.Method?
         /// The URL at which the registration is managed, and the token for it; `nil` if the provider has no
         /// management.
         package var management: (address: URI, token: Secret)?
     }
 
-    /// Registers a client: a public one where the provider takes those.
+    /// Registers a client: a public one if the provider accepts public clients.
     ///
     /// - Parameter metadata: the provider's.
-    /// - Throws: ``ErrorCode/unsupported`` when the provider registers nobody; the error that a refusal means;
-    ///   ``ErrorCode/malformedReply`` for a reply that cannot be used; ``ErrorCode/temporary``.
+    /// - Throws: ``ErrorCode/unsupported`` when the provider registers no clients; the error that a refusal means;
+    ///   ``ErrorCode/malformedReply`` for a response that cannot be used; ``ErrorCode/temporary``.
     package func register(
         _ request: Request, at metadata: ServerMetadata
     ) throws(CredentialError) -> Client {
@@ -82,8 +82,8 @@ package struct DynamicClientRegistration: Sendable {
         }
     }
 
-    /// How the client shall authenticate: not at all where the provider takes that, else by a secret in the way that it
-    /// lists.
+    /// How the client shall authenticate: not at all if the provider accepts that, else by a secret in the way that
+    /// it lists.
     private static func method(at metadata: ServerMetadata) throws(CredentialError) -> ClientAuthentication.Method {
         guard let offered = metadata.authenticationMethods, !offered.isEmpty else { return .none }
         let usable: [ClientAuthentication.Method] = [.none, .secretBasic, .secretPost]
@@ -146,7 +146,8 @@ package struct DynamicClientRegistration: Sendable {
             guard let address = URI(place), address.isWeb, address.isSecure, address.fragment == nil else {
                 throw malformed("has a registration_client_uri that is not an https URL")
             }
-            // A response to a registration sends no request with a token elsewhere, to this machine least of all.
+            // A response to a registration cannot send a request with a token to another origin, least of all to
+            // this machine.
             guard origins.contains(address.origin) else {
                 throw CredentialError(
                     .validationFailed,

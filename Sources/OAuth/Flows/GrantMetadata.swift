@@ -3,8 +3,9 @@ package import StrictJSON
 
 /// The members that every grant has in ``Grant/adapterState``, such as the subject and the scopes of the sign-in.
 ///
-/// A grant stores no endpoint and no key set: an archive or another host of a shared group can write a grant, and would
-/// decide by it where refresh tokens go. Endpoints come from the definition and from the issuer's metadata alone.
+/// A grant stores no endpoint and no key set: an archive or another host of a shared group can write a grant, and
+/// would decide by it to which address refresh tokens go. Endpoints come from the definition and from the issuer's
+/// metadata alone.
 package enum GrantMetadata {
     /// The `sub` of the id token.
     static let subject = "sub"
@@ -20,7 +21,8 @@ package enum GrantMetadata {
     /// The state of a new grant.
     ///
     /// - Parameters:
-    ///   - base: the scopes of the type, where the sign-in asked for more: whoever asks for those has all of them.
+    ///   - base: the scopes of the type, if the sign-in requested more: a request for the type's scopes gets all of
+    ///     them.
     ///   - parameters: those of the authorization request.
     static func make(
         claims: IDTokenClaims?, scope: [String], base: [String]?, parameters: [String: String],
@@ -39,8 +41,8 @@ package enum GrantMetadata {
         return state
     }
 
-    /// Keeps whether the provider takes clients' assertions for its token endpoint only, and drops what earlier versions
-    /// kept.
+    /// Keeps whether the provider accepts clients' assertions for its token endpoint only, and drops the entries of
+    /// earlier versions.
     static func keep(wantsEndpointAudience: Bool, in state: inout JSONObject) {
         state[pinned] = nil
         state[endpointAudience] = wantsEndpointAudience ? true : nil
@@ -58,7 +60,8 @@ package enum GrantMetadata {
 
     private static let replyFields = "reply_fields"
 
-    /// The members of a token reply that have a place of their own, or say nothing for longer than it.
+    /// The members of a token response that have a place of their own, or whose values last no longer than the
+    /// response.
     private static let knownFields: Set<String> = [
         "access_token", "token_type", "expires_in", "expires_on", "ext_expires_in", "not_before", "refresh_token",
         "refresh_token_expires_in", "refresh_expires_in", "refresh_token_expires_at", "id_token",
@@ -68,8 +71,8 @@ package enum GrantMetadata {
     /// The most of them that is kept, in bytes of JSON: a record should stay small.
     private static let longestFields = 16 << 10
 
-    /// Keeps the members of a reply that no standard knows, as the address of an instance, or the id of a team. A reply
-    /// without any leaves those from before.
+    /// Keeps the members of a reply that no standard knows, as the address of an instance, or the id of a team. A
+    /// reply without any leaves those from before.
     static func keepFields(of reply: JSONObject, in state: inout JSONObject) {
         var fields = JSONObject()
         for (name, value) in reply.members where !knownFields.contains(name) { fields[name] = value }
@@ -82,7 +85,7 @@ package enum GrantMetadata {
 
     private static let authenticationParameters = ["acr_values", "claims", "max_age"]
 
-    /// The scopes that the sign-in asked for; `nil` where that is not known.
+    /// The scopes that the sign-in requested; `nil` if that is not known.
     package static func requestedScope(in state: JSONObject) -> [String]? { words(scope, in: state) }
 
     /// Whether the scopes are those of the sign-in, or of the type that it asked for more than.
@@ -90,13 +93,13 @@ package enum GrantMetadata {
         [words(self.scope, in: state), words(base, in: state)].contains { $0.map(Set.init) == Set(scope) }
     }
 
-    /// The scopes that a request for `scope` is for: those of the sign-in, where that asked for more than its type.
+    /// The scopes that a request for `scope` is for: those of the sign-in, if it requested more than its type.
     static func widened(_ scope: [String], by state: JSONObject) -> [String] {
         guard let base = words(base, in: state), Set(base) == Set(scope) else { return scope }
         return requestedScope(in: state) ?? scope
     }
 
-    /// Whether the sign-in asked for what a resource demands now, and is not too old for it.
+    /// Whether the sign-in requested the resource's present demand, and is not too old for it.
     static func wasAsked(_ demand: StepUp, in state: JSONObject, now: Timestamp) -> Bool {
         guard let asked = state[authentication]?.object, let time = asked[obtainedAt]?.integer else { return false }
         let age = now.seconds(since: Timestamp(epochSeconds: time))

@@ -41,7 +41,7 @@ package struct Introspection: Sendable {
     }
 }
 
-/// Reads what an access token says, where it is one that can be read (RFC 9068).
+/// Reads the claims of an access token, if it has a readable form (RFC 9068).
 package struct AccessTokenCheck: Sendable {
     private let client: OAuthClient
 
@@ -54,8 +54,8 @@ package struct AccessTokenCheck: Sendable {
 
     /// The claims of an access token, once all of RFC 9068 §4 holds.
     ///
-    /// - Throws: ``ErrorCode/unsupported`` for a token that is opaque, or a provider whose tokens cannot be checked;
-    ///   ``ErrorCode/validationFailed``; ``ErrorCode/temporary``.
+    /// - Throws: ``ErrorCode/unsupported`` for a token that is opaque, or a provider whose tokens cannot be
+    ///   checked; ``ErrorCode/validationFailed``; ``ErrorCode/temporary``.
     package func claims(of token: AccessToken) throws(CredentialError) -> JSONObject {
         let text = token.token.reveal()
         guard AccessTokenValidator.isReadable(text) else {

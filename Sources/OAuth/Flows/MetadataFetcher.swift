@@ -2,9 +2,9 @@ public import CredentialCore
 public import StrictJSON
 import Synchronization
 
-/// Fetches what providers publish, metadata and key sets, and keeps it: in memory for the life of the process, and
-/// in the ``MetadataCache`` for the next one. Only a document that passes validation is kept, and it is validated again
-/// at each use.
+/// Fetches the documents that providers publish, metadata and key sets, and keeps them: in memory for the life of
+/// the process, and in the ``MetadataCache`` for the next one. Only a document that passes validation is kept, and
+/// it is validated again at each use.
 public final class MetadataFetcher: Sendable {
     private let documents: Documents
     private let isForGrants: Bool
@@ -22,8 +22,9 @@ public final class MetadataFetcher: Sendable {
     /// Makes an empty source.
     public convenience init() { self.init(Documents(), isForGrants: false) }
 
-    /// The same source for a grant that exists, as for its refresh: metadata serves for a day without a request, and all
-    /// documents for up to a week if the provider does not send them. A well-known place that is down stops no refresh.
+    /// The same source for a grant that exists, as for its refresh: metadata serves for a day without a request,
+    /// and all documents for up to a week if the provider does not send them. A well-known place that is down stops
+    /// no refresh.
     public var forGrants: MetadataFetcher { MetadataFetcher(documents, isForGrants: true) }
 
     /// The kind of document that is fetched: its name in messages, the most seconds it serves, and for how many it
@@ -47,8 +48,8 @@ public final class MetadataFetcher: Sendable {
     /// The metadata at the first of `locations` that has any.
     ///
     /// - Parameter issuerRule: checks the issuer of the document.
-    /// - Throws: ``ErrorCode/configuration`` when no location has metadata; ``ErrorCode/temporary``; what the
-    ///   document itself is refused for.
+    /// - Throws: ``ErrorCode/configuration`` when no location has metadata; ``ErrorCode/temporary``; the error that
+    ///   the document itself is refused with.
     public func metadata(
         at locations: [URI], in context: AdapterContext,
         issuerRule: (String) throws(CredentialError) -> Void
@@ -66,8 +67,8 @@ public final class MetadataFetcher: Sendable {
     ///   - needs: the endpoints wanted. If the first document lacks one, the issuer's others are read: a provider
     ///     may publish its revocation or registration in its RFC 8414 document alone.
     ///   - spelling: how much the document's issuer may differ from the one asked for.
-    /// - Throws: as ``metadata(at:in:issuerRule:)``; ``ErrorCode/configuration`` says where nothing was;
-    ///   ``ErrorCode/validationFailed`` where an endpoint wanted cannot be used.
+    /// - Throws: as ``metadata(at:in:issuerRule:)``; ``ErrorCode/configuration`` names the locations without a
+    ///   document; ``ErrorCode/validationFailed`` if a needed endpoint cannot be used.
     public func metadata(
         of issuer: String, _ address: URI, needs: [AccountType.Endpoint] = [],
         spelling: ServerMetadata.IssuerSpelling = .exact, in context: AdapterContext
@@ -103,11 +104,11 @@ public final class MetadataFetcher: Sendable {
         }
     }
 
-    /// The document at the first of `locations` that has one, as `read` takes it. A place that answers with anything else
-    /// does not end the search. A place that does not answer does: the others are at the same host.
+    /// The document at the first of `locations` that has one, as `read` takes it. A place that answers with
+    /// anything else does not end the search. A place that does not answer does: the others are at the same host.
     ///
-    /// - Parameter isAfresh: whether the provider is asked whatever is kept.
-    /// - Returns: what `read` made of the document, and where it is from.
+    /// - Parameter isAfresh: whether the provider is asked even if a document is kept.
+    /// - Returns: the result of `read` for the document, and the location of it.
     /// - Throws: as ``metadata(at:in:issuerRule:)``.
     func first<Content>(
         of locations: [URI], _ name: LocalizedMessage, isAfresh: Bool = false, in context: AdapterContext,
@@ -132,7 +133,7 @@ public final class MetadataFetcher: Sendable {
                 }
                 return (content, location)
             } catch {
-                // The first place may serve a page or an error for whatever is not there.
+                // The first location may serve a page or an error for a document that does not exist.
                 switch error.code {
                 case .configuration where !error.isBeforeRequest: absence = absence ?? error
                 case .malformedReply: trouble = trouble ?? error
@@ -154,7 +155,8 @@ public final class MetadataFetcher: Sendable {
 
     /// Returns the content of a kept document of the first location that has one.
     ///
-    /// - Parameter isAgeForgiven: whether one serves that is older than it says, where the provider does not send it.
+    /// - Parameter isAgeForgiven: whether a document past its lifetime serves if the provider does not send a new
+    ///   one.
     private func keptContent<Content>(
         of locations: [URI], _ kind: Kind, isAgeForgiven: Bool = false, in context: AdapterContext,
         read: (JSONObject) throws(CredentialError) -> Content
@@ -181,9 +183,10 @@ public final class MetadataFetcher: Sendable {
         return nil
     }
 
-    /// The keys that may verify a token; the key set is fetched anew, once, when a kept one has none of the token's name.
+    /// The keys that may verify a token; the key set is fetched again, once, when a kept one has no key of the
+    /// token's name.
     ///
-    /// - Throws: ``ErrorCode/temporary``; what the key set itself is refused for.
+    /// - Throws: ``ErrorCode/temporary``; the error that the key set itself is refused with.
     public func key(
         for algorithm: SignatureAlgorithm, kid: String?, at address: URI, in context: AdapterContext
     ) throws(CredentialError) -> [JSONObject] {

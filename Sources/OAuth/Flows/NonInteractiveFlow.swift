@@ -2,7 +2,7 @@ public import CredentialCore
 import StrictJSON
 
 /// Sign-ins without a browser: resource owner password (RFC 6749 §4.3), client credentials (§4.4) and JWT bearer
-/// (RFC 7523 §2.1); and what another program has signed in to.
+/// (RFC 7523 §2.1); also the adoption of another program's sign-in.
 public struct NonInteractiveFlow: Sendable {
     private let client: OAuthClient
 
@@ -32,8 +32,8 @@ public struct NonInteractiveFlow: Sendable {
         try signIn(.clientCredentials, .machine, request, scope: scope)
     }
 
-    /// Signs in with an assertion: the platform's or the identity provider's, else one that the client's private key
-    /// signs, for `request.username` or for the client itself.
+    /// Signs in with an assertion: the platform's or the identity provider's, else one that the client's private
+    /// key signs, for `request.username` or for the client itself.
     ///
     /// - Throws: ``ErrorCode/configuration`` without any of them; the error that a refusal means.
     public func jwtBearer(_ request: SignInRequest, scope: [String]) throws(CredentialError) -> SignInStep {
@@ -42,8 +42,8 @@ public struct NonInteractiveFlow: Sendable {
         return try signIn(.jwtBearer(assertion: assertion), .machine, request, scope: scope)
     }
 
-    /// Takes over what another program of the same client obtained: a refresh token by using it, an access token as
-    /// it is.
+    /// Adopts the tokens of another program of the same client: a refresh token by using it, an access token as it
+    /// is.
     ///
     /// - Throws: the error that a refusal means.
     public func adopt(

@@ -1,7 +1,7 @@
 public import CredentialCore
 import StrictJSON
 
-/// One client at one provider for the time of one operation: what the flows share.
+/// One client at one provider for the time of one operation: the state that the flows share.
 public struct OAuthClient: Sendable {
     /// The account type.
     public let type: AccountType
@@ -13,15 +13,15 @@ public struct OAuthClient: Sendable {
     public internal(set) var context: AdapterContext
     /// The source of keys.
     let source: MetadataFetcher
-    /// Proves the possession of the key that tokens are bound to; `nil` where they are bound to none.
+    /// Proves the possession of the key that tokens are bound to; `nil` if they are bound to no key.
     public let prover: DPoPKey?
     /// The audience of the client's assertions.
     private let audience: AssertionAudience
 
     /// Makes a client.
     ///
-    /// - Parameter grant: the grant that it works for; `nil` for a sign-in. The client learns from it how the provider
-    ///   takes assertions, and uses older metadata if the provider is not reachable.
+    /// - Parameter grant: the grant that it works for; `nil` for a sign-in. The client learns from it how the
+    ///   provider takes assertions, and uses older metadata if the provider is not reachable.
     public init(
         type: AccountType, metadata: ServerMetadata, dialect: any ProviderDialect, source: MetadataFetcher,
         grant: Grant? = nil, context: AdapterContext, prover: DPoPKey? = nil
@@ -51,10 +51,10 @@ public struct OAuthClient: Sendable {
         let response: HTTPResponse
         /// The endpoint, for messages.
         let place: LocalizedMessage
-        /// Takes the secrets of the request out of what the endpoint says.
+        /// Removes the secrets of the request from the endpoint's messages.
         let removal: SecretRemoval
 
-        /// When it was made by the provider's clock, where it says so.
+        /// When it was made by the provider's clock, if the response has a date.
         var date: Timestamp? { response.value(of: "date").flatMap(Timestamp.init(httpDate:)) }
 
         /// Returns the content of the response.
@@ -93,10 +93,10 @@ public struct OAuthClient: Sendable {
         }
     }
 
-    /// Sends a request to the token endpoint and gives the response, whatever it says.
+    /// Sends a request to the token endpoint and returns the response, even a refusal.
     ///
-    /// - Parameter takesFaultyReply: whether a successful response that is cut off or too large is given as far as it
-    ///   came.
+    /// - Parameter takesFaultyReply: whether a successful response that is cut off or too large is given as far as
+    ///   it came.
     func sendTokenRequest(
         _ request: TokenRequest, takesFaultyReply: Bool = false
     ) throws(CredentialError) -> RawResponse {
@@ -109,7 +109,7 @@ public struct OAuthClient: Sendable {
                 try self.post(request.fields, to: endpoint, proving: prover, takesFaultyReply: takesFaultyReply)
             }
             var response = try post()
-            // Nothing was used up by the first request (RFC 9449 §8).
+            // The first request spent no code or token (RFC 9449 §8).
             if let prover, prover.shouldRepeat(after: response, from: endpoint) {
                 context.note("the provider wants a nonce in the proof; asking again with it")
                 response = try post()
@@ -133,10 +133,10 @@ public struct OAuthClient: Sendable {
         }
     }
 
-    /// Posts a form with the client's authentication, and a proof of the key where one is wanted.
+    /// Posts a form with the client's authentication, and a proof of the key if one is required.
     ///
-    /// A client whose assertion is refused tries once more with the audience of older servers; it was not let in, so
-    /// nothing was used up.
+    /// A client whose assertion is refused tries once more with the audience of older servers; it was not let in,
+    /// so no code or token was spent.
     func post(
         _ fields: [FormURLEncoding.Field], to endpoint: URI, proving prover: DPoPKey? = nil,
         takesFaultyReply: Bool = false
@@ -201,7 +201,8 @@ public struct OAuthClient: Sendable {
         "acr_values", "max_age", "claims", "ui_locales", "display", "dpop_jkt",
     ]
 
-    /// How the client authenticates: as the type says, else by what it has and what the provider takes.
+    /// How the client authenticates: as the type defines, else by its own credentials and the methods that the
+    /// provider accepts.
     private func authentication() throws(CredentialError) -> ClientAuthentication {
         switch try method() {
         case .none: return .none
@@ -215,7 +216,7 @@ public struct OAuthClient: Sendable {
         }
     }
 
-    /// Whether the client has nothing to authenticate with.
+    /// Whether the client has no credentials to authenticate with.
     var isPublic: Bool {
         guard let method = try? method() else { return false }
         return method == ClientAuthentication.Method.none
@@ -255,7 +256,7 @@ public struct OAuthClient: Sendable {
 
     /// An assertion signed by the client's key.
     ///
-    /// - Throws: ``ErrorCode/configuration`` when it has none, or one that does not do.
+    /// - Throws: ``ErrorCode/configuration`` when it has no key, or an unsuitable one.
     func signed(_ assertion: ClientAssertion) throws(CredentialError) -> Secret {
         try assertion.signed(
             with: privateKey(), named: type.tokenEndpointAuthSigningAlg.flatMap(SignatureAlgorithm.init),
@@ -264,7 +265,7 @@ public struct OAuthClient: Sendable {
 
     /// The client's private key.
     ///
-    /// - Throws: ``ErrorCode/configuration`` when it has none.
+    /// - Throws: ``ErrorCode/configuration`` when it has no key.
     func privateKey() throws(CredentialError) -> Secret {
         guard let key = try context.clientSecrets.privateKey(of: type), !key.isEmpty else {
             throw CredentialError(
@@ -275,7 +276,8 @@ public struct OAuthClient: Sendable {
     }
 
     /// The issuer, alone (draft-ietf-oauth-rfc7523bis §4): metadata that points to a foreign token endpoint has no
-    /// assertions made for it. The token endpoint where the type names no issuer, or the provider takes no other.
+    /// assertions made for it. The token endpoint if the type names no issuer, or the provider accepts no other
+    /// audience.
     private func assertionAudience() throws(CredentialError) -> String {
         if let issuer = metadata.issuer, !audience.isEndpoint { return issuer }
         return try metadata.required(.token).description
@@ -286,8 +288,8 @@ public struct OAuthClient: Sendable {
 
     // MARK: Replies
 
-    /// Fetches the provider's keys before a code or a refresh token is used up, so that trouble with them costs
-    /// nothing.
+    /// Fetches the provider's keys before a code or a refresh token is spent, so that a failure to fetch them loses
+    /// no token.
     ///
     /// - Throws: ``ErrorCode/temporary``, ``ErrorCode/configuration``.
     func prepareKeys() throws(CredentialError) {
@@ -295,12 +297,12 @@ public struct OAuthClient: Sendable {
         try source.prepareKeys(at: keys, in: context)
     }
 
-    /// Reads and checks a token reply; nothing of it is given out unless all of it holds.
+    /// Reads and checks a token response; no part of it is returned unless all of it is valid.
     ///
     /// - Parameters:
     ///   - nonce: the nonce sent, if any.
     ///   - code: the code exchanged, if any.
-    ///   - state: what the grant to refresh keeps; empty at a sign-in.
+    ///   - state: the state of the grant to refresh; empty at a sign-in.
     ///   - date: the time to judge the id token by; now by this machine's clock for `nil`.
     /// - Throws: ``ErrorCode/malformedReply``, ``ErrorCode/validationFailed``.
     func receive(

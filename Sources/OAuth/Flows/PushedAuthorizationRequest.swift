@@ -7,12 +7,12 @@ struct PushedAuthorizationRequest {
 
     init(_ client: OAuthClient) { self.client = client }
 
-    /// Pushes the request where the provider demands it, or the type asks for it by
+    /// Pushes the request if the provider demands it, or the type requires it by
     /// `require_pushed_authorization_requests` or names the endpoint.
     ///
-    /// - Returns: the URL to open; `nil` where the request is not to be pushed.
-    /// - Throws: ``ErrorCode/unsupported`` when it shall be pushed and there is no endpoint; the error that a refusal
-    ///   means; ``ErrorCode/malformedReply``.
+    /// - Returns: the URL to open; `nil` if the request is not to be pushed.
+    /// - Throws: ``ErrorCode/unsupported`` when it shall be pushed and there is no endpoint; the error that a
+    ///   refusal means; ``ErrorCode/malformedReply``.
     func address(of request: AuthorizationRequest) throws(CredentialError) -> URI? {
         guard
             client.metadata.demandsPushedRequests || client.type.pushesAuthorizationRequests

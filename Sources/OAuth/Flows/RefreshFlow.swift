@@ -11,13 +11,14 @@ public struct RefreshFlow: Sendable {
 
     /// Refreshes.
     ///
-    /// The response's ID token is checked as at the sign-in, without nonce (OpenID Connect Core §12.2). A response without
-    /// a refresh token keeps the old one. A response that is refused has its new refresh token saved by
-    /// ``AdapterContext/saveFirst`` all the same.
+    /// The response's ID token is checked as at the sign-in, without nonce (OpenID Connect Core §12.2). A response
+    /// without a refresh token keeps the old one. If a response is refused, ``AdapterContext/saveFirst`` still
+    /// saves its new refresh token.
     ///
     /// - Parameter scope: the scopes to send.
-    /// - Throws: ``ErrorCode/signInRequired`` when the grant is gone or cannot be refreshed; ``ErrorCode/temporary``;
-    ///   ``ErrorCode/validationFailed``, and anything else that leaves the grant as it was.
+    /// - Throws: ``ErrorCode/signInRequired`` when the grant is gone or cannot be refreshed;
+    ///   ``ErrorCode/temporary``; ``ErrorCode/validationFailed``, and anything else that leaves the grant as it
+    ///   was.
     public func run(_ request: RefreshRequest, scope: [String]) throws(CredentialError) -> IssuedTokens {
         let wide = GrantMetadata.widened(scope, by: request.grant.adapterState)
         let sent = scopeToSend(scope, request.grant)
@@ -40,15 +41,15 @@ public struct RefreshFlow: Sendable {
         return issued
     }
 
-    /// The scopes of a sign-in that a response does not grant any more. Those of OpenID Connect are no part of an access
-    /// token, and many providers leave them out.
+    /// The scopes of a sign-in that a response does not grant any more. Those of OpenID Connect are no part of an
+    /// access token, and many providers leave them out.
     private static func lacking(_ granted: [String], of before: [String]) -> Set<String> {
         Set(before).subtracting(granted).subtracting([
             "openid", "profile", "email", "address", "phone", "offline_access",
         ])
     }
 
-    /// Refreshes with the scopes `sent`; none for those of the grant.
+    /// Refreshes with the scopes `sent`; if empty, with those of the grant.
     private func refresh(
         _ request: RefreshRequest, naming sent: [String], for wide: [String]
     ) throws(CredentialError) -> IssuedTokens {
@@ -72,7 +73,7 @@ public struct RefreshFlow: Sendable {
         {
             // Without it a refresh is for the resources of the sign-in (RFC 8707 §2.2), which is the type's.
             client.context.note("the provider refused a refresh with resource; asking again without it")
-            // The second response, whatever it is, is the one that may hold a new refresh token.
+            // The second response is the one that may hold a new refresh token, even if it is a refusal.
             response = try send(named, nil)
             if case .object? = try? response.reply() {
                 GrantMetadata.noteRefusedResource(in: &request.grant.adapterState)
@@ -160,8 +161,8 @@ public struct RefreshFlow: Sendable {
         }
     }
 
-    /// Checks the response by this machine's clock, and by the provider's where the two differ by more than the leeway: an
-    /// ID token that is valid by either clock is valid, since nobody knows which of them is wrong.
+    /// Checks the response by this machine's clock, and by the provider's if the two differ by more than the
+    /// leeway. An ID token that is valid by either clock is valid, since it is unknown which of them is wrong.
     private func receive(
         _ members: JSONObject, _ state: JSONObject, date: Timestamp?
     ) throws(CredentialError) -> VerifiedTokenResponse {
@@ -192,14 +193,14 @@ public struct RefreshFlow: Sendable {
         }
     }
 
-    /// The resource to name: not that of the sign-in where the provider has refused it at a refresh.
+    /// The resource to name: not that of the sign-in if the provider has refused it at a refresh.
     private func resourceToSend(_ request: RefreshRequest) -> String? {
         let isKnown = request.key.resource == client.type.resource
         return isKnown && GrantMetadata.refusesResource(request.grant.adapterState) ? nil : request.key.resource
     }
 
-    /// Without `scope` a refresh is for all that was granted (RFC 6749 §6): right where the provider granted less
-    /// than the sign-in asked for, and would refuse to be asked for more.
+    /// Without `scope` a refresh is for all granted scopes (RFC 6749 §6): right if the provider granted less than
+    /// the sign-in requested, and would refuse a request for more.
     private func scopeToSend(_ scope: [String], _ grant: Grant) -> [String] {
         if grant.refreshToken == nil || client.dialect.alwaysSendsScope {
             return GrantMetadata.widened(scope, by: grant.adapterState)

@@ -1,16 +1,16 @@
 package import CredentialCore
 
-/// A call of a protected resource, whatever it takes: along redirects within its origin, and once more with a new token
-/// where the resource refuses the first one.
+/// A call of a protected resource with all its steps: along redirects within its origin, and once more with a new
+/// token if the resource refuses the first one.
 package struct ResourceCall {
-    /// A token, and what goes with it.
+    /// A token, and the settings that apply to it.
     package struct Access {
         /// The token.
         package let token: AccessToken
         /// Why it is not a newer one though it ends soon.
         package let failure: CredentialError?
-        /// Gives the grant it was issued for, `nil` where there is none any more; asked for only when it is needed, for
-        /// it is in the store.
+        /// Gives the grant it was issued for, `nil` if there is no grant any more; called only when it is needed,
+        /// for it is in the store.
         package let grant: () throws(CredentialError) -> Grant?
 
         /// Puts them together.
@@ -24,9 +24,9 @@ package struct ResourceCall {
         }
     }
 
-    /// Called with each address within the origin that a redirect names; throws where the token may not go there.
+    /// Called with each address within the origin that a redirect names; throws if the token may not go there.
     package var check: (URI) throws(CredentialError) -> Void = { _ throws(CredentialError) in }
-    /// The hint for whoever is redirected to another origin.
+    /// The hint for a caller that is redirected to another origin.
     package var hintOfRedirect: (_ method: String, _ address: URI) -> LocalizedMessage? = { _, _ in nil }
 
     private let account: Account
@@ -37,7 +37,7 @@ package struct ResourceCall {
 
     /// Prepares a call.
     ///
-    /// - Parameter access: gives the token; a new one where the last was refused.
+    /// - Parameter access: gives the token; a new one if the last was refused.
     package init(
         of account: Account, in group: KeychainGroup, under type: AccountType, context: AdapterContext,
         access: @escaping (_ isRefused: Bool) throws(CredentialError) -> Access
@@ -55,10 +55,10 @@ package struct ResourceCall {
     /// Sends a request whose address may have the token.
     ///
     /// - Parameter observer: makes the observer of each request that is sent; the last one has seen the reply.
-    /// - Throws: ``ErrorCode/signInRequired`` with a ``CredentialError/stepUp`` where the resource wants more than the
-    ///   token has, and where it takes tokens of another authorization server by now; ``ErrorCode/denied`` for a
-    ///   redirect to another origin; what the transport throws; where the resource refuses a token that could not be renewed,
-    ///   why not.
+    /// - Throws: ``ErrorCode/signInRequired`` with a ``CredentialError/stepUp`` if the resource requires more than
+    ///   the token has, or accepts tokens of another authorization server by now; ``ErrorCode/denied`` for a
+    ///   redirect to another origin; the errors of the transport. If the resource refuses a token that could not be
+    ///   renewed, throws the reason.
     package func send(
         _ request: HTTPRequest, observing observer: () -> TransferObserver = { TransferObserver() }
     ) throws(CredentialError) -> HTTPResponse {
@@ -67,9 +67,9 @@ package struct ResourceCall {
         try refuseStepUp(response, from: request.address, access)
         let challenges = AuthenticationChallenge.parse(response.values(of: "www-authenticate"))
         guard response.status == 401, challenges.contains(where: \.asksForFreshToken) else { return response }
-        // No refresh makes a token of the one authorization server good where the API takes those of another.
+        // If the API accepts tokens of another authorization server, no refresh helps.
         if let moved = try ResourceTypeDiscovery.moved(type, request.address, response, in: context) { throw moved }
-        // It was to be renewed just now: what that failed by is not tried again at once.
+        // The token was to be renewed just now: the failed step is not tried again at once.
         if let failure = access.failure { throw failure }
         context.note("the service refused the token; refreshing it once")
         access = try self.access(true)
@@ -78,9 +78,9 @@ package struct ResourceCall {
         return response
     }
 
-    /// The request with its token, as it stands now.
+    /// The request with its token, as it is now.
     ///
-    /// - Throws: what getting the token throws.
+    /// - Throws: the errors of getting the token.
     package func signed(_ request: HTTPRequest) throws(CredentialError) -> HTTPRequest {
         try resource(try access(false)).authorized(bare(request), in: context)
     }
@@ -125,7 +125,7 @@ package struct ResourceCall {
         return ResourceRequest(token: token.token, type: token.tokenType, prover: prover)
     }
 
-    /// Without what is set here; a token may be bound to the certificate (RFC 8705 §3).
+    /// Without the fields that are set here; a token may be bound to the certificate (RFC 8705 §3).
     private func bare(_ request: HTTPRequest) -> HTTPRequest {
         var request = request
         request.headers.removeAll { ["authorization", "dpop"].contains($0.name.lowercased()) }
@@ -136,7 +136,7 @@ package struct ResourceCall {
         return request
     }
 
-    /// Ends a call whose refusal takes another sign-in to mend.
+    /// Ends a call whose refusal can be resolved only by another sign-in.
     private func refuseStepUp(
         _ response: HTTPResponse, from address: URI, _ access: Access
     ) throws(CredentialError) {

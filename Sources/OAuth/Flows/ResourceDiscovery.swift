@@ -1,8 +1,8 @@
 package import CredentialCore
 import StrictJSON
 
-/// Finds out from a protected resource itself how tokens for it are had (RFC 9728, and what the Model Context
-/// Protocol adds to it).
+/// Asks a protected resource itself how to obtain tokens for it (RFC 9728, and the additions of the Model Context
+/// Protocol).
 package struct ResourceDiscovery: Sendable {
     private let context: AdapterContext
     private let source = MetadataFetcher()
@@ -12,8 +12,8 @@ package struct ResourceDiscovery: Sendable {
 
     /// The requirements of a resource.
     package struct DiscoveredResource: Sendable {
-        /// The metadata of the resource; `nil` if it has none and is its own authorization server, as the Model
-        /// Context Protocol had it in March 2025.
+        /// The metadata of the resource; `nil` if it has no metadata and is its own authorization server, as the
+        /// Model Context Protocol had it in March 2025.
         package var resource: ResourceMetadata?
         /// The scopes that its challenge named (RFC 6750 §3).
         package var challengedScope: [String]
@@ -21,13 +21,13 @@ package struct ResourceDiscovery: Sendable {
         package var challengesBoundTokens: Bool
         /// The authorization server chosen among those it names.
         package var server: ServerMetadata
-        /// Whether nothing at all was told, and the server's endpoints are at the places of March 2025.
+        /// Whether no metadata was found at all, and the server's endpoints are at the places of March 2025.
         package var isGuessed: Bool
     }
 
     /// How a resource answers without a token.
     private struct Probe {
-        /// The status; `nil` where there was no answer.
+        /// The status; `nil` if there was no response.
         var status: Int?
         var challenges: [AuthenticationChallenge] = []
         /// The request, and its result.
@@ -46,18 +46,18 @@ package struct ResourceDiscovery: Sendable {
         }
     }
 
-    /// How long the first request may take, in seconds: a GET may be answered by a stream of events that begins at no
-    /// time.
+    /// How long the first request may take, in seconds: a GET may be answered by a stream of events that begins at
+    /// no time.
     private static let firstLimit = 5
 
     /// Asks the resource without a token, follows its challenge to its metadata, and from there to the metadata of
     /// an authorization server. The metadata of the resource is read afresh, even if a copy is kept.
     ///
     /// - Parameters:
-    ///   - issuer: the one to choose where the resource names several; else the first whose metadata can be had.
+    ///   - issuer: the one to choose if the resource names several; else the first whose metadata can be read.
     ///   - needs: endpoints of the server that are wanted.
-    /// - Throws: ``ErrorCode/unsupported`` when it tells nothing of itself; ``ErrorCode/validationFailed`` for metadata
-    ///   of another resource or issuer; ``ErrorCode/temporary``; ``ErrorCode/malformedReply``.
+    /// - Throws: ``ErrorCode/unsupported`` when it publishes no metadata; ``ErrorCode/validationFailed`` for
+    ///   metadata of another resource or issuer; ``ErrorCode/temporary``; ``ErrorCode/malformedReply``.
     package func find(
         _ address: URI, preferring issuer: String? = nil, needs: [AccountType.Endpoint] = []
     ) throws(CredentialError) -> DiscoveredResource {
@@ -82,7 +82,7 @@ package struct ResourceDiscovery: Sendable {
 
     /// The issuers that a resource names now, read afresh.
     ///
-    /// - Parameter challenge: the resource's, where there is one.
+    /// - Parameter challenge: the resource's, if there is one.
     /// - Throws: as ``find(_:preferring:needs:)``.
     package func issuers(
         of address: URI, _ challenge: AuthenticationChallenge?
@@ -105,9 +105,9 @@ package struct ResourceDiscovery: Sendable {
 
     // MARK: The resource
 
-    /// Asks without a token. Servers of the Model Context Protocol may know only POST: where a GET gives no
-    /// challenge and is refused or not answered, the request follows that every client of theirs begins with. If
-    /// that is not answered either, the well-known places may be.
+    /// Asks without a token. Servers of the Model Context Protocol may know only POST. If a GET gives no challenge
+    /// and is refused or not answered, the request follows that every client of theirs begins with. If that is not
+    /// answered either, the well-known places may be.
     private func probe(_ address: URI) throws(CredentialError) -> Probe {
         let accept = ("accept", "application/json, text/event-stream, */*;q=0.5")
         let first = try ask(
@@ -149,7 +149,7 @@ package struct ResourceDiscovery: Sendable {
             step: "\(step): HTTP status \(response.status)")
     }
 
-    /// Returns the metadata of the resource; `nil` if it has none.
+    /// Returns the metadata of the resource; `nil` if it has no metadata.
     private func metadata(
         of address: URI, _ challenge: AuthenticationChallenge?, _ steps: inout [String]
     ) throws(CredentialError) -> ResourceMetadata? {
@@ -226,7 +226,7 @@ package struct ResourceDiscovery: Sendable {
         throw failure ?? CredentialError(.unsupported, "\(address.origin) names no authorization server")
     }
 
-    /// The resource's own origin as authorization server, where it has a server's metadata (Model Context Protocol of
+    /// The resource's own origin as authorization server, if it has a server's metadata (Model Context Protocol of
     /// March 2025).
     private func origin(
         of address: URI, _ needs: [AccountType.Endpoint], _ steps: inout [String]

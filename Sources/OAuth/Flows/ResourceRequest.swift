@@ -14,11 +14,11 @@ package struct ResourceRequest: Sendable {
         self.prover = prover
     }
 
-    /// Sends the request with the token; once more where the resource wants a nonce in the proof.
+    /// Sends the request with the token; once more if the resource requires a nonce in the proof.
     ///
     /// - Parameter observer: makes the observer of each of the two.
-    /// - Throws: ``ErrorCode/signInRequired`` when the token is bound to a key that is not there; what the transport
-    ///   throws.
+    /// - Throws: ``ErrorCode/signInRequired`` when the token is bound to a key that is not there; the errors of the
+    ///   transport.
     package func send(
         _ request: HTTPRequest, in context: AdapterContext,
         observing observer: () -> TransferObserver = { TransferObserver() }
@@ -33,7 +33,7 @@ package struct ResourceRequest: Sendable {
 
     private static let bound = "DPoP"
 
-    /// The request with its token, for whoever sends it.
+    /// The request with its token, for a caller that sends it itself.
     ///
     /// - Throws: ``ErrorCode/signInRequired`` when the token is bound to a key that is not there.
     package func authorized(

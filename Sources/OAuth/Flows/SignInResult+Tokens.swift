@@ -5,22 +5,22 @@ extension OAuthClient {
     /// A finished sign-in from a reply that has been checked.
     ///
     /// - Parameter scope: the scopes that the request sent.
-    /// - Throws: ``ErrorCode/validationFailed`` when nobody can be told from the claims; ``ErrorCode/malformedReply``
-    ///   when the token that shall serve as bearer is missing.
+    /// - Throws: ``ErrorCode/validationFailed`` when the claims name no user; ``ErrorCode/malformedReply`` when the
+    ///   token that shall serve as bearer is missing.
     func signInResult(
         _ received: VerifiedTokenResponse, for request: SignInRequest, scope: [String]
     ) throws(CredentialError) -> SignInResult {
         var received = received
         let isRepeatable = [.clientCredentials, .jwtBearer].contains(request.flow)
         if !received.reply.saysEnd, received.reply.refreshToken == nil, !isRepeatable {
-            // Nothing could refresh it, and some providers' tokens last until they are revoked: GitHub's do. Taking
-            // it for old after some minutes would have a person sign in again and again.
+            // It cannot be refreshed, and some providers' tokens last until they are revoked, as GitHub's do.
+            // Taking it for old after some minutes would have a person sign in again and again.
             let longest = context.clock.now.adding(TokenResponse.longestLifetime)
             received.reply.expiresAt = received.reply.jwtEnd.map { min($0, longest) } ?? longest
         }
         let identity = try dialect.identity(of: received, for: request, by: self)
-        // Scopes requested besides the type's own belong to the account from now on: a plain demand finds the
-        // token, and a refresh for it does not narrow it again.
+        // Scopes requested in addition to the type's own belong to the account from now on: a plain demand finds
+        // the token, and a refresh for it does not narrow it again.
         let further = Set(request.scope).subtracting(type.scope)
         let isWider = !further.isEmpty && Set(type.scope).isSubset(of: request.scope)
         let base = isWider ? scope.filter { !further.contains($0) } : nil

@@ -12,9 +12,9 @@ public struct SignOut: Sendable {
     /// Revokes the refresh token of a grant, and then each access token: a provider need not end those with it
     /// (RFC 7009 §2.1).
     ///
-    /// - Throws: ``ErrorCode/unsupported`` when the provider has no revocation or there is nothing to revoke; the error
-    ///   that a refusal means. An access token that is refused after its refresh token was revoked is no failure: it has
-    ///   gone with that, or the provider revokes none.
+    /// - Throws: ``ErrorCode/unsupported`` when the provider has no revocation or there is no token to revoke; the
+    ///   error that a refusal means. If an access token is refused after its refresh token was revoked, that is no
+    ///   failure: it ended with that token, or the provider does not revoke access tokens.
     public func revoke(_ revocable: RevocationRequest) throws(CredentialError) {
         let endpoint = try client.metadata.required(.revocation)
         let refreshToken = revocable.grant.refreshToken
@@ -31,7 +31,7 @@ public struct SignOut: Sendable {
         }
     }
 
-    /// A kind of token, as the provider is told it (RFC 7009 §2.1).
+    /// A kind of token, as sent to the provider (RFC 7009 §2.1).
     private enum Hint: String {
         case refreshToken = "refresh_token"
         case accessToken = "access_token"
@@ -42,7 +42,7 @@ public struct SignOut: Sendable {
 
     /// Revokes one token.
     ///
-    /// - Returns: what the provider refused it with; `nil` where it has gone.
+    /// - Returns: the provider's refusal; `nil` if the token has gone.
     private func revoke(
         _ token: Secret, _ hint: Hint, at endpoint: URI
     ) throws(CredentialError) -> OAuthError? {
@@ -74,9 +74,9 @@ public struct SignOut: Sendable {
         return client.dialect.error(for: refusal, in: .revoke)
     }
 
-    /// The URL that ends the browser's session; `nil` where the provider has none.
+    /// The URL that ends the browser's session; `nil` if the provider has no such endpoint.
     ///
-    /// - Throws: ``ErrorCode/validationFailed`` where the provider names one that cannot be used.
+    /// - Throws: ``ErrorCode/validationFailed`` if the provider names an address that cannot be used.
     public func endSessionAddress(_ grant: Grant?) throws(CredentialError) -> URI? {
         guard let endpoint = try client.metadata.usable(.endSession) else { return nil }
         var fields: [FormURLEncoding.Field] = [("client_id", client.type.clientID)]

@@ -14,11 +14,12 @@ package struct StepUpHint: Sendable {
         place = address.origin
     }
 
-    /// The error to end with: a sign-in that asks for more, or that none will help, as it was asked for already.
+    /// The error to end with: it requires a sign-in that requests more, or, if that was requested already, it
+    /// reports that no sign-in will help.
     ///
     /// - Parameters:
     ///   - token: the token that was refused.
-    ///   - grant: what it was had by; `nil` where that is not known.
+    ///   - grant: the grant that the token was obtained with; `nil` if that is not known.
     /// - Returns: ``ErrorCode/signInRequired`` with ``CredentialError/stepUp``, or ``ErrorCode/denied``.
     package func error(
         of account: Account, in group: KeychainGroup, under type: AccountType, token: AccessToken, grant: Grant?,

@@ -35,7 +35,7 @@ package struct TokenExchangeFlow: Sendable {
         return Secret(assertion)
     }
 
-    /// Exchanges `token`; the grant stays as it is, whatever else the reply holds.
+    /// Exchanges `token`; the grant stays as it is, even if the response has other tokens.
     ///
     /// - Parameter scope: the scopes to send; empty to leave them to the provider.
     /// - Throws: ``ErrorCode/denied`` or ``ErrorCode/configuration`` for a refusal; ``ErrorCode/temporary``;
@@ -56,7 +56,8 @@ package struct TokenExchangeFlow: Sendable {
                 "the token exchange returned a token of type '\(UntrustedText.shown(issued, limit: 80))'",
                 hint: "set extra_parameters.token.requested_token_type in the account type")
         }
-        // An id token of the reply is about nobody's sign-in here, and a refresh token would belong to another grant.
+        // An ID token of the response is not about a sign-in here, and a refresh token would belong to another
+        // grant.
         var rest = members
         rest["id_token"] = nil
         rest["refresh_token"] = nil

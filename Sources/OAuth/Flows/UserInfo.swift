@@ -8,8 +8,7 @@ package struct UserInfo: Sendable {
     /// Makes it for a client.
     package init(_ client: OAuthClient) { self.client = client }
 
-    /// The claims about the person that an access token just issued is of; `nil` where the provider has no such
-    /// endpoint.
+    /// The claims about the user of an access token just issued; `nil` if the provider has no such endpoint.
     ///
     /// - Throws: ``ErrorCode/temporary``; ``ErrorCode/denied`` when the token is not good there;
     ///   ``ErrorCode/malformedReply``; ``ErrorCode/unsupported`` for a signed or encrypted reply.

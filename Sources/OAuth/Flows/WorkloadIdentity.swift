@@ -6,8 +6,8 @@ extension OAuthClient {
     ///
     /// The expected audience is compared first: a token for another server is sent to no server.
     ///
-    /// - Throws: ``ErrorCode/validationFailed`` for a token with another audience; ``ErrorCode/configuration`` if the
-    ///   source has no token; ``ErrorCode/temporary`` and ``ErrorCode/denied`` of the platform.
+    /// - Throws: ``ErrorCode/validationFailed`` for a token with another audience; ``ErrorCode/configuration`` if
+    ///   the source has no token; ``ErrorCode/temporary`` and ``ErrorCode/denied`` of the platform.
     func workloadIdentity() throws(CredentialError) -> Secret? {
         guard type.identityToken != nil else { return nil }
         let found =
@@ -23,7 +23,8 @@ extension OAuthClient {
         return token
     }
 
-    /// Compares `aud` (RFC 7519 §4.1.3). The provider validates the signature, with keys that credmgr need not know.
+    /// Compares `aud` (RFC 7519 §4.1.3). The provider validates the signature, with keys that credmgr need not
+    /// know.
     private func check(_ token: Secret, isFor audience: String) throws(CredentialError) {
         let claims = try CompactJWT(token.reveal(), .identityToken).claims
         let named =

@@ -2,12 +2,12 @@ package import CredentialCore
 
 /// The rule for an authorization server that only an API named: the user has not vouched for it.
 ///
-/// Its metadata can have the authorization page of an honest provider, where the browser has a session, beside a token
-/// endpoint of its own, and so get a code of that provider (mix-up, RFC 9700 §4.4).
+/// Its metadata can have the authorization page of an honest provider, at which the browser has a session, beside a
+/// token endpoint of its own. It would so get a code of that provider (mix-up, RFC 9700 §4.4).
 struct APINamedServer {
     /// The issuer that the API named.
     let issuer: URI
-    /// The API; `nil` where the type does not tell.
+    /// The API; `nil` if the type does not name it.
     let api: URI?
 
     /// The endpoints that receive a code, a token or a secret.
@@ -35,7 +35,7 @@ struct APINamedServer {
             }
             other = place.origin
         }
-        // With iss in the response the code goes to nobody but the server that sent it (RFC 9207).
+        // With iss in the response the code goes only to the server that sent it (RFC 9207).
         if let page = metadata.endpoints[.authorization], !metadata.sendsIssuer { try checkPage(page, metadata) }
     }
 
@@ -74,13 +74,13 @@ struct APINamedServer {
 }
 
 extension AccountType {
-    /// The rule for the type's authorization server, where only its API named that.
+    /// The rule for the type's authorization server, if only its API named that.
     var apiNamedServer: APINamedServer? {
         guard issuerIsNamedByAPI, let issuer = issuer.flatMap(URI.init) else { return nil }
         return APINamedServer(issuer: issuer, api: apiBase.flatMap(URI.init))
     }
 
-    /// Checks the metadata of the type's authorization server by what its author may name.
+    /// Checks that the metadata of the type's authorization server names only addresses that its author may name.
     ///
     /// - Throws: ``ErrorCode/validationFailed``.
     package func checkAuthor(of metadata: ServerMetadata) throws(CredentialError) {

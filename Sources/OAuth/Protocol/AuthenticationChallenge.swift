@@ -17,16 +17,16 @@ package struct AuthenticationChallenge: Sendable, Equatable {
         }
     }
 
-    /// Whether a new access token may help: a `Bearer` or `DPoP` challenge, unless it says that the request is wrong, or
-    /// that it takes another sign-in.
+    /// Whether a new access token may help: a `Bearer` or `DPoP` challenge, unless it says that the request is
+    /// wrong, or that it takes another sign-in.
     package var asksForFreshToken: Bool {
         isForToken && stepUp == nil
             && !["invalid_request", "use_dpop_nonce", "invalid_dpop_proof"].contains(parameters["error"] ?? "")
     }
 
-    /// The parameters that a new sign-in has to request, if the challenge says that no token of this one will do: a
-    /// wider scope (RFC 6750 §3.1), another authentication (RFC 9470 §3), or claims (as Microsoft Entra ID
-    /// challenges).
+    /// The parameters that a new sign-in has to request, if the challenge means that no token of this one will do.
+    /// They are a wider scope (RFC 6750 §3.1), another authentication (RFC 9470 §3), or claims (as Microsoft Entra
+    /// ID challenges).
     package var stepUp: StepUp? {
         guard isForToken else { return nil }
         let claims = parameters["claims"].flatMap(Self.claims)

@@ -1,6 +1,7 @@
 package import CredentialCore
 
-/// The request that a browser carries to the authorization endpoint (RFC 6749 §4.1.1, OpenID Connect Core §3.1.2.1).
+/// The request that a browser carries to the authorization endpoint (RFC 6749 §4.1.1, OpenID Connect Core
+/// §3.1.2.1).
 ///
 /// There is no form of it without `state` and without PKCE.
 package struct AuthorizationRequest: Sendable {
@@ -33,7 +34,7 @@ package struct AuthorizationRequest: Sendable {
     /// The parameters that the type adds; names checked by ``ReservedParameters``.
     package var extra: [String: String] = [:]
 
-    /// Makes a request with what every one needs.
+    /// Makes a request with the parameters that every request needs.
     package init(
         endpoint: URI, clientID: String, redirectURI: String, scope: [String], state: String, nonce: String?,
         challenge: String

@@ -6,7 +6,7 @@ package struct AuthorizationResponse: Sendable, Equatable {
     package var code: String?
     /// The refusal.
     package var error: OAuthError?
-    /// The `state` sent back; `nil` only where a code was pasted alone.
+    /// The `state` sent back; `nil` only if a code was pasted alone.
     package var state: String?
     /// The issuer (RFC 9207).
     package var issuer: String?
@@ -17,9 +17,9 @@ package struct AuthorizationResponse: Sendable, Equatable {
     /// pasted), or at an out-of-band redirect the code alone.
     ///
     /// - Parameters:
-    ///   - text: what came; at most 128 KiB.
+    ///   - text: the received text; at most 128 KiB.
     ///   - redirectURI: the redirect URI that the request named.
-    /// - Throws: ``ErrorCode/validationFailed`` for another redirect URI, a parameter twice, or nothing to read.
+    /// - Throws: ``ErrorCode/validationFailed`` for another redirect URI, a parameter twice, or an empty text.
     package static func parse(
         _ text: String, redirectURI: String
     ) throws(CredentialError) -> AuthorizationResponse {
@@ -47,7 +47,7 @@ package struct AuthorizationResponse: Sendable, Equatable {
     ///
     /// - Parameters:
     ///   - state: the state of the request.
-    ///   - issuer: the issuer of the provider, where it is known.
+    ///   - issuer: the issuer of the provider, if it is known.
     ///   - requiresIssuer: whether the provider's metadata promises `iss` in every response (RFC 9207 §3).
     /// - Throws: ``ErrorCode/validationFailed`` for another state or issuer; ``OAuthError`` wrapped by `refusal`.
     package func checkedCode(
@@ -65,8 +65,8 @@ package struct AuthorizationResponse: Sendable, Equatable {
         return code
     }
 
-    /// Checks that it answers the request with `state` and comes from `issuer`. A refusal may lack the issuer: some servers
-    /// send it with codes only, and a refusal can do no harm. Parameters as for
+    /// Checks that it answers the request with `state` and comes from `issuer`. A refusal may lack the issuer: some
+    /// servers send it with codes only, and a refusal can do no harm. Parameters as for
     /// ``checkedCode(state:issuer:requiresIssuer:refusal:)``.
     ///
     /// - Throws: ``ErrorCode/validationFailed``.
@@ -85,7 +85,7 @@ package struct AuthorizationResponse: Sendable, Equatable {
         }
     }
 
-    /// Whether what looks like a URL may be a code with a colon in it.
+    /// Whether a text that looks like a URL may be a code with a colon in it.
     private static func mayBeBareCode(_ address: URI, _ redirectURI: String) -> Bool {
         RedirectURI.isOutOfBand(redirectURI) && address.scheme != "urn" && address.host.isEmpty
     }
@@ -95,7 +95,7 @@ package struct AuthorizationResponse: Sendable, Equatable {
         var known: [String: String] = [:]
         for (name, value) in FormURLEncoding.decodeLeniently(parameters, strict: strictNames)
         where names.contains(name) {
-            // Nothing but the words for a person may be unreadable or repeated.
+            // Only the description for the user may be unreadable or repeated.
             guard let value else { throw refused("its '\(name)' is not form-encoded") }
             guard known[name] == nil || explanations.contains(name) else {
                 throw refused("it has the parameter '\(name)' twice")
@@ -128,7 +128,8 @@ package struct AuthorizationResponse: Sendable, Equatable {
         text.hasPrefix("?") || text.hasPrefix("#") ? String(text.dropFirst()) : text
     }
 
-    /// The text without blanks at its ends, and without the quotes or angle brackets that shells and mails put around a URL.
+    /// The text without blanks at its ends, and without the quotes or angle brackets that shells and mails put
+    /// around a URL.
     private static func trimmed(_ text: String) -> String {
         func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
         let pairs: [UInt8: UInt8] = [
@@ -154,8 +155,8 @@ package struct AuthorizationResponse: Sendable, Equatable {
 }
 
 extension AuthorizationResponse {
-    /// The `state` in a redirected URL, in its query or fragment, or in parameters alone, by which a pending sign-in is
-    /// found before anything else of it is believed; `nil` when there is none, or more than one.
+    /// The `state` in a redirected URL, in its query or fragment, or in parameters alone. A pending sign-in is
+    /// found by it before any other part is trusted. `nil` when there is no state, or more than one.
     package static func state(in redirected: String) -> String? {
         let text = trimmed(redirected)
         let texts = URI(text).map { [$0.query, $0.fragment].compactMap(\.self) } ?? [text]

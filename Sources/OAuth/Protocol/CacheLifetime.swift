@@ -1,17 +1,17 @@
 package import CredentialCore
 
-/// For how long a published document serves, by what the provider says (RFC 9111 §5.2.2) and our own bounds.
+/// For how long a published document serves, by the provider's header fields (RFC 9111 §5.2.2) and our own bounds.
 ///
 /// The lower bound holds against `no-store` and `max-age=0` too: some servers put them on every reply, key sets
-/// included, and each refresh would then ask for the keys first. A token signed with a newer key has them fetched
-/// anew in any case.
+/// included, and each refresh would then ask for the keys first. If a token is signed with a newer key, the keys
+/// are fetched again in any case.
 enum CacheLifetime {
     /// The least, in seconds.
     static let least: Int64 = 300
 
     /// The lifetime in seconds.
     ///
-    /// - Parameter most: the lifetime of a document that the provider says nothing about, and the greatest.
+    /// - Parameter most: the lifetime of a document whose response names no lifetime, and the greatest lifetime.
     static func seconds(of response: HTTPResponse, atMost most: Int64) -> Int64 {
         let directives = response.values(of: "cache-control").joined(separator: ",").lowercased()
             .filter { !" \t\"".contains($0) }.split(separator: ",")

@@ -7,7 +7,7 @@ package struct ClientIDMetadataDocument: Sendable {
     /// The redirect URIs that it lists.
     package let redirectURIs: [String]
 
-    /// Why a text cannot be the URL of such a document; `nil` where it can (§3).
+    /// Why a text cannot be the URL of such a document; `nil` if it can (§3).
     package static func problem(of text: String) -> String? {
         guard let address = URI(text), address.scheme == "https", !address.host.isEmpty else {
             return "is not an https URL"
@@ -22,7 +22,7 @@ package struct ClientIDMetadataDocument: Sendable {
 
     /// Reads a document (§4).
     ///
-    /// - Parameter address: where it is.
+    /// - Parameter address: the URL of the document.
     /// - Throws: ``ErrorCode/configuration`` for one that is about another client, or that no server will take.
     package init(_ document: JSONObject, at address: String) throws(CredentialError) {
         func refused(_ reason: LocalizedMessage) -> CredentialError {
@@ -40,8 +40,8 @@ package struct ClientIDMetadataDocument: Sendable {
         guard !redirectURIs.isEmpty else { throw refused("lists no redirect_uris") }
     }
 
-    /// The loopback redirect to use: with a fixed port before one without, which not every server takes for any port
-    /// (RFC 8252 §7.3); an address before the name. `nil` where none is listed.
+    /// The loopback redirect to use: with a fixed port before one without, which not every server accepts for any
+    /// port (RFC 8252 §7.3); an address before the name. `nil` if no such redirect is listed.
     package var loopbackRedirect: String? {
         let loopback = redirectURIs.compactMap { text in
             URI(text).flatMap { $0.scheme == "http" && $0.isLoopback ? (text: text, address: $0) : nil }
@@ -54,8 +54,8 @@ package struct ClientIDMetadataDocument: Sendable {
 
     /// The document at a URL.
     ///
-    /// - Returns: `nil` where it cannot be reached from here, as it is the provider that has to.
-    /// - Throws: ``ErrorCode/configuration`` where there is none, or as ``init(_:at:)``.
+    /// - Returns: `nil` if it cannot be reached from here, as it is the provider that has to.
+    /// - Throws: ``ErrorCode/configuration`` if there is no document, or as ``init(_:at:)``.
     package static func fetch(_ clientID: String, in context: AdapterContext) throws(CredentialError) -> Self? {
         guard let address = URI(clientID) else { return nil }
         let response: HTTPResponse

@@ -17,9 +17,9 @@ package enum EndpointResponse: Sendable {
     /// Sorts a reply.
     ///
     /// - Parameter place: which endpoint answered, for messages: "token endpoint of https://example.com".
-    /// - Throws: ``ErrorCode/temporary`` for 408, 425, 429, 5xx, a redirect or an HTML page: nothing is known then;
-    ///   ``ErrorCode/malformedReply`` for a 2xx without a JSON object; ``ErrorCode/configuration`` for 404, 405 and
-    ///   410.
+    /// - Throws: ``ErrorCode/temporary`` for 408, 425, 429, 5xx, a redirect or an HTML page, which leave the
+    ///   outcome unknown; ``ErrorCode/malformedReply`` for a 2xx without a JSON object; ``ErrorCode/configuration``
+    ///   for 404, 405 and 410.
     package static func sort(_ response: HTTPResponse, from place: LocalizedMessage) throws(CredentialError)
         -> EndpointResponse
     {

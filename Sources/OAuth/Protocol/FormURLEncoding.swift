@@ -44,8 +44,8 @@ package enum FormURLEncoding {
         return fields
     }
 
-    /// Decodes fields as ``decode(_:)`` does, each by itself: what cannot be read of a value stands there as it came, or
-    /// as U+FFFD.
+    /// Decodes fields as ``decode(_:)`` does, each by itself: the unreadable parts of a value are kept as they
+    /// came, or as U+FFFD.
     ///
     /// - Parameter strict: the names of fields whose value is `nil` when it cannot be read.
     static func decodeLeniently(
@@ -106,7 +106,7 @@ package enum FormURLEncoding {
 }
 
 extension [FormURLEncoding.Field] {
-    /// These and, in the order of their names, the parameters of a type that none of these is called like.
+    /// These and, in the order of their names, the parameters of a type whose names are not among these.
     func completed(by extra: [String: String]) -> [FormURLEncoding.Field] {
         let names = Set(map(\.name))
         return self + extra.filter { !names.contains($0.key) }.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }

@@ -1,12 +1,14 @@
 import StrictJSON
 
-/// The members of a token response, read without the rules of JSON: only to find a refresh token that must not be lost.
+/// The members of a token response, read without the rules of JSON: only to find a refresh token that must not be
+/// lost.
 ///
-/// A provider that rotates refresh tokens takes no other than the newest one, whatever else is wrong with its response:
-/// bytes that are no UTF-8, a tab in a string, a member twice, `NaN`, a comma too many, a warning before the object, UTF-16,
-/// form coding, an end that is missing. Nothing but ``RotatedToken`` uses what is read here.
+/// A provider that rotates refresh tokens accepts only the newest one, even if its response is faulty. Faults are
+/// bytes that are no UTF-8, a tab in a string, a member twice, `NaN`, a comma too many, a warning before the
+/// object, UTF-16, form coding, a missing end. Only ``RotatedToken`` uses the values that are read here.
 struct LenientReply {
-    /// The strings and numbers of the outermost objects, by member; each value once. That of an object or array is empty.
+    /// The strings and numbers of the outermost objects, by member; each value once. That of an object or array is
+    /// empty.
     private(set) var values: [String: [String]] = [:]
     /// Whether there is an object.
     private(set) var hasObject = false
@@ -14,7 +16,8 @@ struct LenientReply {
     private let text: [UInt8]
     private var place = 0
 
-    /// The members that are read. Of each at most a few values are kept: that there are several is all that matters then.
+    /// The members that are read. Of each at most a few values are kept: that there are several is all that matters
+    /// then.
     private static let names: Set<String> = [
         "refresh_token", "access_token", "id_token", "error", "error_description", "message", "ok",
     ]
@@ -24,7 +27,7 @@ struct LenientReply {
     ///
     /// - Parameters:
     ///   - isForm: whether the response calls itself form coding.
-    ///   - isCut: whether the end is missing: a value that touches the end counts for nothing then.
+    ///   - isCut: whether the end is missing: a value that touches the end is ignored then.
     init(_ body: [UInt8], isForm: Bool, isCut: Bool = false) {
         text = Self.plain(body)
         while let start = text[place...].firstIndex(of: UInt8(ascii: "{")) {
@@ -100,7 +103,7 @@ struct LenientReply {
             || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) || "+-._".utf8.contains(byte)
     }
 
-    /// A number, `true`, or what stands there like them.
+    /// A number, `true`, or another bare word.
     private mutating func readWord() -> String {
         let start = place
         while place < text.count, Self.isWord(text[place]) { place += 1 }
@@ -131,7 +134,7 @@ struct LenientReply {
         }
     }
 
-    /// The string at the place; `nil` where the text ends within it.
+    /// The string at the place; `nil` if the text ends within it.
     private mutating func readString() -> String? {
         place += 1
         var bytes: [UInt8] = []

@@ -31,15 +31,15 @@ public enum ProviderOperation: Sendable, Hashable {
 /// The meaning of a refusal of the provider (RFC 6749 §4.1.2.1, §5.2, RFC 8628 §3.5, OpenID Connect Core §3.1.2.6)
 /// for credmgr.
 ///
-/// A grant is lost by `invalid_grant` in answer to a refresh with a status of 400, 401 or 403, in whatever case it is
-/// written, and by a 400 without any body (glewlwyd). ``DeadGrantWords`` lists what other providers say in its place.
+/// A grant is lost by `invalid_grant`, in upper or lower case, in response to a refresh with a status of 400, 401
+/// or 403, and by a 400 without any body (glewlwyd). The codes of other providers are in ``DeadGrantWords``.
 /// Anything else leaves the grant.
 public enum OAuthErrorMapping {
     /// The error for a refusal.
     ///
     /// - Parameters:
     ///   - refusal: the refusal as it came.
-    ///   - operation: what was asked.
+    ///   - operation: the requested operation.
     ///   - type: the name of the account type, for hints.
     ///   - clientKeys: the keys of the type by which its client is known, for hints.
     public static func error(
@@ -65,7 +65,8 @@ public enum OAuthErrorMapping {
 
         if operation == .refresh {
             if refusal.concernsOneRequest {
-                // A wider scope may want consent while the grant itself stays good: a refresh never loses it for this.
+                // A wider scope may want consent while the grant itself stays good: a refresh never loses it for
+                // this.
                 return make(.denied, "the provider requires a new sign-in", hint: login)
             }
             if DeadGrantWords.contain(refusal) {
@@ -84,7 +85,7 @@ public enum OAuthErrorMapping {
         case "temporarily_unavailable", "server_error":
             return make(.temporary, "the provider is temporarily unavailable", hint: "try again later")
         case "expired_token" where operation == .devicePoll || operation == .authorize:
-            // Nobody has said no: a sign-in that nobody finishes may be begun again.
+            // The provider has not refused: a sign-in that was not finished may be begun again.
             return make(
                 operation == .devicePoll ? .temporary : .denied, "the code was not entered in time", hint: login)
         case "invalid_client", "deleted_client", "disabled_client", "incorrect_client_credentials":
@@ -213,8 +214,8 @@ public struct OAuthError: Sendable, Equatable {
 }
 
 extension OAuthError {
-    /// Whether an authorization endpoint may mean the `prompt` of the request: it has no code of its own for a value that it
-    /// does not know (OpenID Connect Core §3.1.2.6).
+    /// Whether an authorization endpoint may mean the `prompt` of the request: it has no code of its own for a
+    /// value that it does not know (OpenID Connect Core §3.1.2.6).
     var mayMeanPrompt: Bool {
         code == "invalid_request" || code == "unsupported_prompt"
             || [code, description ?? ""].contains { $0.lowercased().contains("prompt") }
@@ -232,22 +233,23 @@ extension OAuthError {
     /// The status to judge by: GitHub and Slack refuse with a status of success.
     var effectiveStatus: Int { status.map { (200..<300).contains($0) ? 400 : $0 } ?? 0 }
 
-    /// Whether it has no error code, as what a gateway or a page answers in place of the endpoint.
+    /// Whether it has no error code, as a gateway or a page that answers in place of the endpoint.
     var isWithoutCode: Bool { [EndpointResponse.noReason, EndpointResponse.unknownReason].contains(code) }
 
-    /// Whether a refresh without scope may have been refused for that: the refresh token was not used (RFC 6749 §5.2).
+    /// Whether a refresh without scope may have been refused for that: the refresh token was not used (RFC 6749
+    /// §5.2).
     var mayWantScope: Bool {
         status == 400 && code == "invalid_request" && !DeadGrantWords.contain(self)
     }
 
-    /// Whether a refresh with `resource` may have been refused for that: by a server that does not know it, or that compares
-    /// it with the scope. The refresh token was not used (RFC 6749 §5.2, RFC 8707 §2).
+    /// Whether a refresh with `resource` may have been refused for that: by a server that does not know it, or that
+    /// compares it with the scope. The refresh token was not used (RFC 6749 §5.2, RFC 8707 §2).
     var mayRefuseResource: Bool {
         ["invalid_target", "invalid_resource"].contains(code.lowercased()) || mayWantScope
     }
 
-    /// Whether a refusal of a refresh says nothing of the grant: the request wants a consent, or another authentication,
-    /// that this grant has not.
+    /// Whether a refusal of a refresh does not concern the grant: the request requires a consent, or another
+    /// authentication, that this grant does not have.
     var concernsOneRequest: Bool {
         ["interaction_required", "consent_required", "login_required", "account_selection_required"].contains(
             code.lowercased())
@@ -259,8 +261,8 @@ extension OAuthError {
 
 /// The words of providers for a refresh token that they take no more, in place of `invalid_grant`.
 ///
-/// Values are compared as they are, without regard to case; prose is not searched. A grant that is lost by one of them is
-/// kept, and tried once more on demand: some are sent for a wrong client or by a gateway, too.
+/// Values are compared as they are, without regard to case; prose is not searched. A grant that is lost by one of
+/// them is kept, and tried once more on demand: some are sent for a wrong client or by a gateway, too.
 enum DeadGrantWords {
     private enum Member { case code, description }
 

@@ -1,8 +1,8 @@
 package import CredentialCore
 
-/// Redirect URIs: what kind one is, and whether a URL that came back is one's own.
+/// Redirect URIs: their kinds, and whether a URL that came back is one's own.
 package enum RedirectURI {
-    /// The out-of-band redirect: the person copies what the provider shows.
+    /// The out-of-band redirect: the user copies the code that the provider shows.
     package static let outOfBand = "urn:ietf:wg:oauth:2.0:oob"
 
     /// Whether `text` is an out-of-band redirect, `urn:ietf:wg:oauth:2.0:oob` or `…:oob:auto`.
@@ -29,7 +29,7 @@ package enum RedirectURI {
         return own.elementsEqual(query.utf8) || own.starts(with: (query + "&").utf8)
     }
 
-    /// A browser asks for `/` where a web URL has no path.
+    /// A browser asks for `/` if a web URL has no path.
     private static func path(of address: URI) -> String {
         address.isWeb && address.path.isEmpty ? "/" : address.path
     }

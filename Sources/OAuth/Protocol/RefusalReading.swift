@@ -1,10 +1,10 @@
 import CredentialCore
 import StrictJSON
 
-/// The reading of a refusal, wherever its provider puts the reason: `error` and `error_description` (RFC 6749 §5.2), an object in their
-/// place, `errors`, `message`, `errorSummary`, `errmsg`, form coding, or plain text.
+/// The reading of a refusal in all places in which providers put the reason: `error` and `error_description` (RFC
+/// 6749 §5.2), an object in their place, `errors`, `message`, `errorSummary`, `errmsg`, form coding, or plain text.
 struct RefusalReading {
-    /// The error code; `nil` where there is none.
+    /// The error code; `nil` if there is no code.
     private(set) var code: String?
     /// The reason for people, as it came.
     private(set) var description: String?
@@ -21,7 +21,7 @@ struct RefusalReading {
 
     /// Reads a response.
     ///
-    /// - Parameter object: its body, where that is a JSON object.
+    /// - Parameter object: its body, if that is a JSON object.
     init(_ response: HTTPResponse, _ object: JSONObject?) {
         status = response.status
         isEmpty = response.body.isEmpty

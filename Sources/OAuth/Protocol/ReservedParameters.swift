@@ -11,7 +11,7 @@ package enum ReservedParameters {
         "response_mode", "dpop_jkt",
     ]
 
-    /// The parameters that a sign-in sets by options of its own, besides ``parameters``.
+    /// The parameters that a sign-in sets by options of its own, in addition to ``parameters``.
     private static let ofSignIn = [
         "prompt": "--prompt", "login_hint": "--login-hint", "resource": "--resource",
         "audience": "audience in the account type",

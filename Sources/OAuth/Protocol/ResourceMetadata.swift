@@ -14,13 +14,13 @@ package struct ResourceMetadata: Sendable {
 
     /// Reads a metadata document.
     ///
-    /// The resource must be the address asked for, or the identifier that the well-known place of the document is made
-    /// of (RFC 9728 §3.3): only the document of an origin, or of a parent path, may name that. An API at a path of a shared
-    /// host gets no token for the whole host.
+    /// The resource must be the requested address, or the identifier that the well-known place of the document is
+    /// made of (RFC 9728 §3.3). Only the document of an origin, or of a parent path, may name that. An API at a
+    /// path of a shared host gets no token for the whole host.
     ///
     /// - Parameters:
     ///   - address: the address asked for.
-    ///   - place: where the document is.
+    ///   - place: the address of the document.
     /// - Throws: ``ErrorCode/validationFailed`` for another resource; ``ErrorCode/malformedReply`` without one;
     ///   ``ErrorCode/unsupported`` when it names no issuer or takes no token in a header field.
     package init(_ document: JSONObject, for address: URI, at place: URI) throws(CredentialError) {

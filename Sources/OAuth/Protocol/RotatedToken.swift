@@ -1,16 +1,16 @@
 import CredentialCore
 import StrictJSON
 
-/// The new refresh token of a response to a refresh, found by a lenient reading that is used for nothing else.
+/// The new refresh token of a response to a refresh, found by a lenient reading that has no other use.
 ///
-/// It is saved before the response is judged: where the provider rotates refresh tokens, a response that is refused holds
-/// the only valid one.
+/// It is saved before the response is judged: if the provider rotates refresh tokens, a response that is refused
+/// holds the only valid one.
 struct RotatedToken {
-    /// The one plausible new refresh token; `nil` where there is none, or more than one.
+    /// The one plausible new refresh token; `nil` if there is no such token, or more than one.
     let token: Secret?
-    /// The ID token, as it stands in the response.
+    /// The ID token, as it is in the response.
     let idToken: String?
-    /// Whether there is more than one ID token: nobody knows whom the response is for.
+    /// Whether there is more than one ID token: the user of the response is unknown then.
     let hasSeveralIDTokens: Bool
 
     /// Lengths of refresh tokens, in bytes.
@@ -39,8 +39,8 @@ struct RotatedToken {
         idToken = reply.values["id_token"].flatMap { $0.count == 1 ? $0[0] : nil }
     }
 
-    /// Whether a text can be a refresh token: visible ASCII (RFC 6749 appendix A.17), and no placeholder for one, such as
-    /// `***` or `<redacted>`.
+    /// Whether a text can be a refresh token: visible ASCII (RFC 6749 appendix A.17), and no placeholder for one,
+    /// such as `***` or `<redacted>`.
     private static func isPlausible(_ text: String) -> Bool {
         guard lengths.contains(text.utf8.count), text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
             Set(text.utf8).count > 3

@@ -9,24 +9,24 @@ public struct ServerMetadata: Sendable {
     public var endpoints: [AccountType.Endpoint: URI]
     /// The endpoints for clients that authenticate by certificate (RFC 8705 §5).
     public var certificateEndpoints: [AccountType.Endpoint: URI]
-    /// Algorithms an id token may be signed with: those the provider lists, without `none` and the symmetric ones;
-    /// all supported ones when it lists nothing.
+    /// Algorithms an ID token may be signed with: those the provider lists, without `none` and the symmetric ones;
+    /// all supported ones when it has no list.
     public var signingAlgorithms: [SignatureAlgorithm]
-    /// Client authentication methods, where the provider lists them.
+    /// Client authentication methods, if the provider lists them.
     public var authenticationMethods: [String]?
-    /// Algorithms for the client's assertions, where the provider lists them.
+    /// Algorithms for the client's assertions, if the provider lists them.
     public var assertionAlgorithms: [String]?
-    /// Scopes, where the provider lists them.
+    /// Scopes, if the provider lists them.
     public var scopes: [String]?
     /// Whether authorization requests must be pushed (RFC 9126 §5).
     public var demandsPushedRequests: Bool
     /// Whether a URL of a document about the client serves as client id (OAuth Client ID Metadata Document).
     public var takesClientDocuments: Bool
-    /// PKCE methods, where the provider lists them.
+    /// PKCE methods, if the provider lists them.
     public var challengeMethods: [String]?
     /// Whether every authorization response carries `iss` (RFC 9207 §3).
     public var sendsIssuer: Bool
-    /// The values of `prompt`, where the provider lists them (Initiating User Registration via OpenID Connect §4.1).
+    /// The values of `prompt`, if the provider lists them (Initiating User Registration via OpenID Connect §4.1).
     public var prompts: [String]?
 
     /// Why endpoints that the document names cannot be used.
@@ -34,7 +34,7 @@ public struct ServerMetadata: Sendable {
     /// The same for the endpoints in ``certificateEndpoints``.
     private var unusableForCertificates: [AccountType.Endpoint: CredentialError] = [:]
 
-    /// Makes the metadata of a provider about which nothing is known.
+    /// Makes the metadata of a provider without any known fact.
     public init(issuer: String? = nil, endpoints: [AccountType.Endpoint: URI] = [:]) {
         self.issuer = issuer
         self.endpoints = endpoints
@@ -47,12 +47,13 @@ public struct ServerMetadata: Sendable {
 
     /// Reads a metadata document.
     ///
-    /// An endpoint that cannot be used is left out; ``usable(_:)`` and ``required(_:)`` refuse it. Nothing works
-    /// without the token endpoint, so that is refused here.
+    /// An endpoint that cannot be used is left out; ``usable(_:)`` and ``required(_:)`` refuse it. The token
+    /// endpoint is necessary for every flow, so an unusable one is refused here.
     ///
     /// - Parameters:
     ///   - document: the document.
-    ///   - source: where the document is from, named by whoever named the issuer; the document's issuer for `nil`.
+    ///   - source: the URL of the document, as the user or API that named the issuer gave it; the document's issuer
+    ///     for `nil`.
     ///   - issuerRule: checks the document's issuer; ``exactIssuer(_:)`` but for B2C.
     /// - Throws: ``ErrorCode/validationFailed`` for another issuer or a token endpoint that is not `https` (or
     ///   loopback); ``ErrorCode/malformedReply`` for one without issuer.
@@ -110,7 +111,8 @@ public struct ServerMetadata: Sendable {
         case exact
         /// By the slash of a bare origin: an API names it.
         case ofAPI
-        /// By slashes at its end: the user has just written it, and the document's spelling goes into the definition.
+        /// By slashes at its end: the user has just written it, and the document's spelling goes into the
+        /// definition.
         case ofUser
     }
 
@@ -156,9 +158,9 @@ public struct ServerMetadata: Sendable {
         return ConstantTime.equal(withoutRootSlash(one), withoutRootSlash(other))
     }
 
-    /// Returns the possible locations of an issuer's metadata, in the order to try: OpenID Connect Discovery §4
-    /// (appended to the path), RFC 8414 §3.1 (put before the path), and OpenID's document put there, too (RFC 8414
-    /// §5).
+    /// Returns the possible locations of an issuer's metadata, in the order to try. These are OpenID Connect
+    /// Discovery §4 (appended to the path), RFC 8414 §3.1 (inserted before the path), and OpenID's document
+    /// inserted there, too (RFC 8414 §5).
     public static func locations(of issuer: URI) -> [URI] {
         var path = issuer.path
         while path.hasSuffix("/") { path.removeLast() }
@@ -174,7 +176,7 @@ public struct ServerMetadata: Sendable {
     /// Whether each endpoint that the document names can be used.
     var isSound: Bool { unusable.isEmpty && unusableForCertificates.isEmpty }
 
-    /// Takes from another document of the same issuer what this one lacks.
+    /// Adds from another document of the same issuer the entries that this one lacks.
     mutating func complete(by other: ServerMetadata?) {
         guard let other else { return }
         endpoints.merge(other.endpoints) { own, _ in own }
@@ -184,8 +186,8 @@ public struct ServerMetadata: Sendable {
         takesClientDocuments = takesClientDocuments || other.takesClientDocuments
     }
 
-    /// Whether codes are safe with it: PKCE by S256, where the provider says; `nil` where it says nothing, as many do
-    /// that have it.
+    /// Whether codes are safe with it: PKCE by S256, if the provider lists its methods; `nil` if it does not, as
+    /// many do that have it.
     public var protectsCodes: Bool? {
         guard let challengeMethods, !challengeMethods.isEmpty else { return nil }
         return challengeMethods.contains("S256")
@@ -212,7 +214,7 @@ public struct ServerMetadata: Sendable {
         }
     }
 
-    /// The endpoint; `nil` when the provider has none.
+    /// The endpoint; `nil` when the provider does not have it.
     ///
     /// - Throws: ``ErrorCode/validationFailed`` when it names one that cannot be used.
     public func usable(_ endpoint: AccountType.Endpoint) throws(CredentialError) -> URI? {
@@ -223,8 +225,8 @@ public struct ServerMetadata: Sendable {
 
     /// The endpoint.
     ///
-    /// - Throws: ``ErrorCode/unsupported`` when the provider has none; ``ErrorCode/validationFailed`` when it names one
-    ///   that cannot be used.
+    /// - Throws: ``ErrorCode/unsupported`` when the provider does not have it; ``ErrorCode/validationFailed`` when
+    ///   it names one that cannot be used.
     public func required(_ endpoint: AccountType.Endpoint) throws(CredentialError) -> URI {
         guard let address = try usable(endpoint) else {
             throw CredentialError(

@@ -1,7 +1,7 @@
 package import CredentialCore
 
-/// A request to the token endpoint (RFC 6749 §4.1.3, §4.3.2, §4.4.2, §6 and the extension grants), whatever its
-/// grant: one code path builds the body of all of them.
+/// A request to the token endpoint (RFC 6749 §4.1.3, §4.3.2, §4.4.2, §6 and the extension grants) for any grant:
+/// one code path builds the body of all of them.
 package struct TokenRequest: Sendable {
     /// The grant that is exchanged for tokens.
     package var grant: Grant

@@ -10,25 +10,25 @@ public import StrictJSON
 public struct TokenResponse: Sendable {
     /// The access token.
     public var accessToken: String?
-    /// Its type as it goes into the header: `Bearer`, or `DPoP` where that was asked for.
+    /// Its type as it goes into the header: `Bearer`, or `DPoP` if that was requested.
     public var tokenType: String
     /// When the access token ends; ``defaultLifetime`` after receipt when the reply does not say.
     public var expiresAt: Timestamp
     /// Whether the reply says when the access token ends.
     public var saysEnd: Bool
-    /// The end that the access token itself names, where the reply says none; not verified.
+    /// The end that the access token itself names, if the response has no lifetime; not verified.
     var jwtEnd: Timestamp?
     /// The refresh token.
     public var refreshToken: String?
-    /// When the refresh token ends, where the reply says.
+    /// When the refresh token ends, if the response has that.
     public var refreshExpiresAt: Timestamp?
     /// The id token, not validated yet.
     public var idToken: String?
-    /// When the id token ends, where the reply says.
+    /// When the ID token ends, if the response has that.
     public var idTokenExpiresAt: Timestamp?
     /// The scopes granted; `nil` when the reply does not say, which means those asked for.
     public var scope: [String]?
-    /// All members, for what only one provider sends.
+    /// All members, for those that only one provider sends.
     public var members: JSONObject
 
     /// Seconds an access token that can be refreshed is trusted for when the reply does not say.
@@ -60,7 +60,8 @@ public struct TokenResponse: Sendable {
                     : "request a scope of the API, or use the ID token: set \"bearer\": \"id_token\" in the type")
         }
         tokenType = try Self.tokenType(members["token_type"], acceptsDPoP: acceptsDPoP)
-        // A lifetime of 0 or less means that there is no end, or none that the reply says (Keycloak, Mailchimp, VK).
+        // A lifetime of 0 or less means that there is no end, or that the response does not name it (Keycloak,
+        // Mailchimp, VK).
         func lifetime(_ name: String) -> Int64? {
             LenientNumber.read(members[name], in: 0...Self.longestLifetime).flatMap { $0 > 0 ? $0 : nil }
         }
@@ -82,7 +83,8 @@ public struct TokenResponse: Sendable {
         if !saysEnd { shorten(to: accessToken.flatMap(Self.endOfJWT)) }
     }
 
-    /// Shortens a guessed lifetime to the end that the access token itself names. It is not verified, and lengthens none.
+    /// Shortens a guessed lifetime to the end that the access token itself names. It is not verified, and lengthens
+    /// no lifetime.
     private mutating func shorten(to end: Timestamp?) {
         guard let end else { return }
         jwtEnd = end

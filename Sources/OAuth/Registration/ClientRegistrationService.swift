@@ -1,6 +1,6 @@
 package import CredentialCore
 
-/// Registers a client for a type, keeps what the provider gave with it, and ends the registration with the type.
+/// Registers a client for a type, saves the provider's response, and ends the registration with the type.
 package struct ClientRegistrationService: Sendable {
     private let desk: DefinitionContext
 
@@ -12,8 +12,8 @@ package struct ClientRegistrationService: Sendable {
         DynamicClientRegistration(in: desk.accounts.adapterContext.connected(by: ConnectionSettings(of: type)))
     }
 
-    /// The scopes to begin with where nobody names any: who signed in and, where the provider ties refresh tokens to
-    /// it, `offline_access`.
+    /// The scopes to begin with if the caller names no scopes: the user's identity and, if the provider ties
+    /// refresh tokens to it, `offline_access`.
     package static func usualScope(at metadata: ServerMetadata) -> [String] {
         guard let offered = metadata.scopes else { return metadata.endpoints[.jwks] == nil ? [] : ["openid"] }
         return ["openid", "profile", "email", "offline_access"].filter(offered.contains)
@@ -25,7 +25,7 @@ package struct ClientRegistrationService: Sendable {
     ///
     /// - Parameter force: whether an existing definition is replaced.
     /// - Returns: the file of the definition.
-    /// - Throws: what the registration, the store or the catalog throws; then the registration is ended again.
+    /// - Throws: the errors of the registration, the store or the catalog; then the registration is ended again.
     package func define(
         _ type: AccountType, at metadata: ServerMetadata, force: Bool
     ) throws(CredentialError) -> String {
@@ -59,7 +59,7 @@ package struct ClientRegistrationService: Sendable {
             }
             return path
         } catch {
-            // The first trouble is the one to tell; a client that stays at the provider can do nothing by itself.
+            // The first trouble is the one to report; a client that stays at the provider can do no harm by itself.
             if let management = client.management {
                 try? registration.remove(at: management.address, token: management.token)
             }
@@ -67,12 +67,12 @@ package struct ClientRegistrationService: Sendable {
         }
     }
 
-    /// Ends the registration of a type that is about to be removed, where it was registered by this program.
+    /// Ends the registration of a type that is about to be removed, if this program registered it.
     ///
-    /// Trouble is told and stops nothing: the type is to go.
+    /// A failure is reported but does not stop the removal: the type is to go.
     ///
-    /// - Parameter ownsEarlier: whether what credmgr stored under the type's name before is its client's
-    ///   (``ClientBindings/ownsEarlier(_:)``), as it was seen while there was a definition.
+    /// - Parameter ownsEarlier: whether the data that credmgr stored under the type's name before belongs to its
+    ///   client (``ClientBindings/ownsEarlier(_:)``), as read while there was a definition.
     package func end(_ type: AccountType, ownsEarlier: Bool) {
         guard let place = type.registrationClientURI.flatMap(URI.init) else { return }
         do throws(CredentialError) {
@@ -112,7 +112,8 @@ package struct ClientRegistrationService: Sendable {
         try ClientBindings(desk.accounts.machine).item(kind, of: type)
     }
 
-    /// Whether credmgr registered the client of a type. Where the provider gave no address to manage it at, the redirect URI tells.
+    /// Whether credmgr registered the client of a type. If the provider gave no address to manage it at, the
+    /// redirect URI shows it.
     package static func isOwn(_ type: AccountType) -> Bool {
         if type.registrationClientURI != nil { return true }
         guard let redirect = type.redirectURI.flatMap(URI.init) else { return false }
@@ -121,8 +122,8 @@ package struct ClientRegistrationService: Sendable {
             && parts[1].utf8.count == 16
     }
 
-    /// A loopback redirect URI with a port that is free now, and a path of its own for each registration: the response of
-    /// one server is none for the redirect URI of another (RFC 9700 §4.4.2.2).
+    /// A loopback redirect URI with a port that is free now, and a path of its own for each registration. The
+    /// response of one server is not valid for the redirect URI of another (RFC 9700 §4.4.2.2).
     private func freeRedirectURI() throws(CredentialError) -> String {
         let path = desk.accounts.machine.random.urlSafeToken().prefix(16)
         guard let loopback = URI("http://127.0.0.1/cb/\(path)") else {

@@ -9,11 +9,11 @@ package struct DefinitionContext: Sendable {
     package let redirects: any RedirectReceivers
     /// The keychain group of new types; `nil` for each type's own.
     package let group: KeychainGroup?
-    /// Finds the store of what is secret of a new client.
+    /// Finds the store for the secrets of a new client.
     package let store: @Sendable () throws(CredentialError) -> StoreChoice
-    /// Takes what the user should know.
+    /// Receives warnings for the user.
     package let warn: @Sendable (LocalizedMessage) -> Void
-    /// Takes what was done.
+    /// Receives reports of completed steps.
     package let note: @Sendable (LocalizedMessage) -> Void
     /// Takes a fact for `--verbose`; never a secret.
     package let detail: @Sendable (String) -> Void
@@ -37,7 +37,7 @@ package struct DefinitionContext: Sendable {
     var catalog: AccountTypeCatalog { accounts.machine.catalog }
     var stores: any SecretStores { accounts.stores }
 
-    /// Writes a definition into the user's folder; what a store keeps of the client follows.
+    /// Writes a definition into the user's directory; the entries that a store keeps of the client follow.
     ///
     /// - Returns: the file written.
     /// - Throws: as ``AccountTypeCatalog/add(_:force:)``.
@@ -51,14 +51,14 @@ package struct DefinitionContext: Sendable {
     /// Whether any definition that is there is of the same client, which the provider knows by one registration.
     package func isClientUsed(_ type: AccountType) -> Bool { accounts.ownDefinitions.isClientUsed(type) }
 
-    /// Forgets what a store keeps for a definition that was removed.
+    /// Forgets the entries that a store keeps for a definition that was removed.
     ///
     /// - Parameter ownsEarlier: as for ``ClientRegistrationService/end(_:ownsEarlier:)``.
     package func forget(_ removed: AccountType, ownsEarlier: Bool) {
         accounts.ownDefinitions.forget(removed, ownsEarlier: ownsEarlier)
     }
 
-    /// The adapter of a type finds nothing wrong with it.
+    /// Checks that the adapter of a type finds no fault in it.
     func check(_ type: AccountType) throws(CredentialError) {
         try accounts.machine.adapters.adapter(of: type).check(type)
     }
@@ -70,7 +70,7 @@ package struct DefinitionContext: Sendable {
         return type
     }
 
-    /// Says where something was kept, if that is not the place to expect.
+    /// Reports the store in which an entry was saved, if that is not the expected one.
     func tell(_ choice: StoreChoice, _ what: LocalizedMessage) {
         if let reason = choice.reason { note("\(what) is stored in the encrypted file: \(reason)") }
     }

@@ -1,7 +1,7 @@
 package import CredentialCore
 
-/// Finds the authorization server that the user names, by whichever address of it: the issuer, with a slash too many or too
-/// few, or the address of its metadata. A definition gets the issuer as the provider spells it.
+/// Finds the authorization server that the user names, by whichever address of it: the issuer, with a slash too
+/// many or too few, or the address of its metadata. A definition gets the issuer as the provider spells it.
 package struct IssuerDiscovery: Sendable {
     private let context: AdapterContext
     private let source = MetadataFetcher()
@@ -14,7 +14,8 @@ package struct IssuerDiscovery: Sendable {
         "/.well-known/openid-configuration", "/.well-known/oauth-authorization-server",
     ]
 
-    /// The issuer that an address is about: that of the document for the address of a metadata document, else the address itself.
+    /// The issuer that an address is about: that of the document for the address of a metadata document, else the
+    /// address itself.
     package static func issuer(of text: String) -> String {
         guard let address = URI(text), address.query == nil, address.fragment == nil else { return text }
         for document in documents {
@@ -38,7 +39,8 @@ package struct IssuerDiscovery: Sendable {
     /// - Parameters:
     ///   - text: the issuer, or the address of its metadata.
     ///   - needs: endpoints that are wanted.
-    /// - Throws: ``ErrorCode/usage`` for what is no URL of a server; as ``MetadataFetcher/metadata(of:_:needs:spelling:in:)``.
+    /// - Throws: ``ErrorCode/usage`` for a text that is no URL of a server; as
+    ///   ``MetadataFetcher/metadata(of:_:needs:spelling:in:)``.
     package func server(
         _ text: String, needs: [AccountType.Endpoint] = []
     ) throws(CredentialError) -> ServerMetadata {

@@ -1,10 +1,10 @@
 package import CredentialCore
 
-/// The account types of `login URL`: found by issuer and client, or defined from what the issuer tells of itself.
+/// The account types of `login URL`: found by issuer and client, or defined from the issuer's metadata.
 package struct IssuerTypes: Sendable {
     private let desk: DefinitionContext
 
-    /// Looks types up and defines them with what a desk has.
+    /// Looks types up and defines them with the services of a desk.
     package init(_ desk: DefinitionContext) { self.desk = desk }
 
     /// The client that a sign-in is to use.
@@ -17,8 +17,8 @@ package struct IssuerTypes: Sendable {
         case registered
     }
 
-    /// The types for an issuer and a client. A definition counts only if nothing but the issuer says where its tokens come from:
-    /// an imported one may name the issuer and send the code elsewhere.
+    /// The types for an issuer and a client. A definition applies only if the issuer alone decides the source of
+    /// its tokens: an imported one may name the issuer and send the code to another server.
     ///
     /// - Parameters:
     ///   - url: the issuer, or the address of its metadata.
@@ -57,7 +57,8 @@ package struct IssuerTypes: Sendable {
     ///   - name: the name of the type; `nil` for one made of the host.
     ///   - scope: the scopes of the type; empty for the usual ones.
     ///   - registering: the command line that has a client registered.
-    /// - Throws: ``ErrorCode/usage`` without a client; what the discovery, the registration and the catalog throw.
+    /// - Throws: ``ErrorCode/usage`` without a client; the errors of the discovery, the registration and the
+    ///   catalog.
     package func define(
         for url: String, _ client: Client, named name: String?, scope: [String], registering: String
     ) throws(CredentialError) -> AccountType {

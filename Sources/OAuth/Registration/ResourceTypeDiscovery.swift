@@ -1,11 +1,11 @@
 package import CredentialCore
 
-/// The account types of `login --resource`: found by the resource, or defined from what it tells of itself, and
-/// defined anew when the resource moves to another authorization server.
+/// The account types of `login --resource`: found by the resource, or defined from its metadata, and defined again
+/// when the resource moves to another authorization server.
 package struct ResourceTypeDiscovery: Sendable {
     private let desk: DefinitionContext
 
-    /// Looks types up and defines them with what a desk has.
+    /// Looks types up and defines them with the services of a desk.
     package init(_ desk: DefinitionContext) { self.desk = desk }
 
     /// Asks servers about a type that is there; about one that is to be, for `nil`.
@@ -20,8 +20,8 @@ package struct ResourceTypeDiscovery: Sendable {
     ///   - name: the name of the type; `nil` for one made of the host.
     ///   - clientID: the client to sign in with; `nil` to register one.
     /// - Returns: the type, and whether it was defined just now.
-    /// - Throws: ``ErrorCode/usage`` for an address that is none, or a name that is taken; what the discovery, the
-    ///   registration or the store throws.
+    /// - Throws: ``ErrorCode/usage`` for an invalid address, or a name that is taken; the errors of the discovery,
+    ///   the registration or the store.
     package func type(
         for url: String, named name: String?, clientID: String?
     ) throws(CredentialError) -> (type: AccountType, isNew: Bool) {
@@ -47,7 +47,7 @@ package struct ResourceTypeDiscovery: Sendable {
         return (type, false)
     }
 
-    /// The type for a resource, where there is one.
+    /// The type for a resource, if there is one.
     ///
     /// - Throws: ``ErrorCode/usage``, ``ErrorCode/configuration``.
     package func defined(for url: String, named name: String?) throws(CredentialError) -> AccountType? {
@@ -56,11 +56,11 @@ package struct ResourceTypeDiscovery: Sendable {
         return try desk.catalog.isDefined(chosen) ? desk.type(named: chosen) : nil
     }
 
-    /// The type as its API has it now, where the sign-in is for the API or the type was defined by what that tells; else
-    /// as it is. To be asked before every sign-in: an API may have moved.
+    /// The type as its API has it now, if the sign-in is for the API or the type was defined from the API's
+    /// metadata; else as it is. To be asked before every sign-in: an API may have moved.
     ///
     /// - Parameters:
-    ///   - url: the resource that the sign-in is for, where one is named.
+    ///   - url: the resource that the sign-in is for, if one is named.
     ///   - clientID: the client to sign in with; `nil` for the type's own.
     /// - Throws: as ``type(for:named:clientID:)``.
     package func current(
@@ -92,16 +92,16 @@ package struct ResourceTypeDiscovery: Sendable {
         type.adapter == "oauth2" && type.resource != nil && type.resource == type.apiBase
     }
 
-    /// Whether a type could be defined anew without losing what only its author knows.
+    /// Whether a type could be defined again without losing settings that only its author knows.
     private static func holdsNothingByHand(_ type: AccountType) -> Bool {
         type.flow == nil && type.privateKey == nil && type.identityToken == nil && type.identityProvider == nil
             && type.tlsClientCertificate == nil && type.authorizeParameters.isEmpty && type.tokenParameters.isEmpty
             && type.headers.isEmpty
     }
 
-    /// Returns the requirements of a resource. A server that does not say that it knows PKCE may not check it: the
-    /// Model Context Protocol has clients refuse such a server; but there are many that know it and do not say so,
-    /// and a warning has to do.
+    /// Returns the requirements of a resource. A server that does not list PKCE may not check it, and the Model
+    /// Context Protocol has clients refuse such a server. But many servers support PKCE without listing it, so
+    /// credmgr only warns.
     private func find(
         _ address: URI, of type: AccountType? = nil, clientID: String?
     ) throws(CredentialError) -> ResourceDiscovery.DiscoveredResource {
@@ -121,7 +121,7 @@ package struct ResourceTypeDiscovery: Sendable {
 
     // MARK: Moves
 
-    /// Why a type's tokens are refused for good, where its API takes those of another authorization server by now.
+    /// Why a type's tokens are refused for good, if its API accepts those of another authorization server by now.
     ///
     /// - Parameter response: the refusal.
     package static func moved(
@@ -149,8 +149,8 @@ package struct ResourceTypeDiscovery: Sendable {
             hint: "credmgr login --resource \(ShellQuoting.word(type.resource ?? "")) --type \(type.name)")
     }
 
-    /// The type, defined anew where its API names its issuer no more: a client belongs to the server that gave it, and
-    /// no other is shown its id, its secret or a refresh token.
+    /// The type, defined again if its API names its issuer no more: a client belongs to the server that gave it,
+    /// and no other server sees its ID, its secret or a refresh token.
     private func followed(
         _ type: AccountType, to address: URI, clientID: String?
     ) throws(CredentialError) -> AccountType {
@@ -198,7 +198,7 @@ package struct ResourceTypeDiscovery: Sendable {
         force: Bool = false
     ) throws(CredentialError) -> AccountType {
         var type = draft
-        // A document about the client before a registration, where the provider takes such clients.
+        // A document about the client before a registration, if the provider accepts such clients.
         let clientID =
             clientID ?? (finding.server.takesClientDocuments ? desk.accounts.configuration.clientMetadataURL : nil)
         type.clientID = clientID ?? "unregistered"
@@ -242,7 +242,7 @@ package struct ResourceTypeDiscovery: Sendable {
 
     /// Has a client that is known by a document answered at a redirect that this lists.
     ///
-    /// - Parameter server: the provider's metadata, where it is known.
+    /// - Parameter server: the provider's metadata, if it is known.
     /// - Throws: ``ErrorCode/configuration`` for a document that no provider will take.
     package func describeClient(of type: inout AccountType, at server: ServerMetadata?) throws(CredentialError) {
         guard type.clientID.hasPrefix("https://") else { return }
@@ -255,9 +255,9 @@ package struct ResourceTypeDiscovery: Sendable {
             .loopbackRedirect
     }
 
-    /// Returns the scopes that the challenge asked for, else those that the resource lists, else none at all: the
-    /// server's own default would be narrowed by any scope. Besides, what tells who signed in and lets the sign-in
-    /// be refreshed, where the server has it.
+    /// Returns the scopes that the challenge requested, else those that the resource lists. Without either it
+    /// returns no scope at all: any scope would narrow the server's own default. In addition, the scopes that
+    /// identify the user and let the sign-in be refreshed, if the server has them.
     private static func scope(_ finding: ResourceDiscovery.DiscoveredResource) -> [String] {
         let wanted = finding.challengedScope.isEmpty ? finding.resource?.scopes ?? [] : finding.challengedScope
         guard !wanted.isEmpty else { return [] }
@@ -265,7 +265,7 @@ package struct ResourceTypeDiscovery: Sendable {
             wanted + ["openid", "offline_access"].filter { finding.server.scopes?.contains($0) ?? false })
     }
 
-    /// A name of the host, with the port where there is one.
+    /// A name of the host, with the port if the address has one.
     private static func name(of address: URI) -> String {
         let host = address.host.map { $0 == ":" ? "-" : $0 }
         return String(host) + (address.port.map { "-\($0)" } ?? "")

@@ -1,9 +1,10 @@
 package import CredentialCore
 
-/// One request of our own to the authorization endpoint, beside the browser and never instead of it: an endpoint that refuses
-/// client or redirect URI at once shows its error to the person alone, and nothing ever comes back.
+/// One request of our own to the authorization endpoint, beside the browser and never instead of it. An endpoint
+/// that refuses client or redirect URI at once shows its error only to the user, and no redirect ever comes back.
 ///
-/// Nothing is refused because of its answer. Servers answer a request that is no browser's with 401, 403 or a page.
+/// The sign-in never fails because of its response. Servers answer a request that is no browser's with 401, 403 or
+/// a page.
 package struct AuthorizationProbe: Sendable {
     private let address: URI
     private let context: AdapterContext
@@ -13,15 +14,16 @@ package struct AuthorizationProbe: Sendable {
     /// How large its answer may be, in bytes.
     private static let size = 64 << 10
 
-    /// Makes the request out of the one that the browser was given, with a state, nonce and challenge of its own and without
-    /// the person's name.
+    /// Makes the request out of the one that the browser was given, with a state, nonce and challenge of its own
+    /// and without the person's name.
     ///
     /// - Parameters:
     ///   - page: the address that was opened.
-    ///   - redirectURI: where the answer is listened for.
-    /// - Returns: `nil` where the endpoint must not be asked: for a pushed request or a request object (RFC 9126, RFC 9101),
-    ///   which can be used once; for `prompt=none`, whose answer is a redirect in any case; for a redirect URI that is
-    ///   not on this machine; and for a plugin, whose parameters nobody knows.
+    ///   - redirectURI: the address that listens for the response.
+    /// - Returns: `nil` if the endpoint must not be asked. Such requests are a pushed request or a request object
+    ///   (RFC 9126, RFC 9101), which can be used once, and `prompt=none`, whose response is a redirect in any case.
+    ///   So are one with a redirect URI that is not on this machine, and one of a plugin, whose parameters are
+    ///   unknown.
     package init?(
         _ page: URI, of adapter: any CredentialAdapter, redirectURI: String, in context: AdapterContext
     ) {
@@ -34,7 +36,7 @@ package struct AuthorizationProbe: Sendable {
         else { return nil }
         let own = ["state", "nonce", "code_challenge"]
         let asked = fields.filter { $0.name != "login_hint" }.map { field in
-            // A challenge is the digest of something unpredictable: nobody has the verifier of this one.
+            // A challenge is the digest of random bytes: no program has the verifier of this one.
             own.contains(field.name) ? (field.name, context.random.urlSafeToken()) : field
         }
         address = page.replacing(path: page.path, query: FormURLEncoding.encode(asked))
@@ -48,7 +50,7 @@ package struct AuthorizationProbe: Sendable {
                 HTTPRequest(address: address, maximumReplySize: Self.size, timeout: Self.seconds))
             return reply.status == 400 || reply.status == 404
         } catch {
-            // Nobody waits for it, and the browser may fare better.
+            // No caller waits for it, and the browser may fare better.
             context.note("the authorization endpoint was not asked: \(error)")
             return false
         }

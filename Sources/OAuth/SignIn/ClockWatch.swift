@@ -4,15 +4,15 @@ import Synchronization
 /// Compares this machine's clock with those of the servers that answer, by the `Date` of their responses (RFC 9110
 /// §6.6.1).
 package final class ClockWatch: Sendable {
-    /// By how many seconds clocks may differ before somebody is told.
+    /// By how many seconds clocks may differ before credmgr warns.
     package static let tolerance: Int64 = 300
 
     private let heard = Mutex<[(origin: String, ahead: Int64)]>([])
 
-    /// Makes a watch that has heard nothing.
+    /// Makes a watch without any response yet.
     package init() {}
 
-    /// Notes what a response says.
+    /// Notes the date of a response.
     package func note(_ response: HTTPResponse, from origin: String, now: Timestamp) {
         guard let date = response.value(of: "date").flatMap(Timestamp.init(httpDate:)) else { return }
         // A response that a cache has kept is as old as it says (RFC 9111 §5.1).
@@ -25,13 +25,14 @@ package final class ClockWatch: Sendable {
         }
     }
 
-    /// The warning: which clock is probably wrong, and by how much; `nil` while all clocks agree with this machine's.
+    /// The warning: which clock is probably wrong, and by how much; `nil` while all clocks agree with this
+    /// machine's.
     package var warning: LocalizedMessage? { finding?.message }
 
     /// The same, with whether it is this machine's clock.
     ///
-    /// Two servers that agree against this machine's clock, or one alone, have it wrong; one server that another one and
-    /// this machine agree against is wrong itself.
+    /// Two servers that agree against this machine's clock, or one alone, have it wrong; one server that another
+    /// one and this machine agree against is wrong itself.
     package var finding: (message: LocalizedMessage, isOwn: Bool)? {
         let heard = heard.withLock { $0 }
         guard let (origin, ahead) = heard.last(where: { abs($0.ahead) > Self.tolerance }) else { return nil }
@@ -49,7 +50,7 @@ package final class ClockWatch: Sendable {
 }
 
 extension AdapterContext {
-    /// The same context, whose responses a watch is told of.
+    /// The same context, whose responses a watch notes.
     package func watched(by watch: ClockWatch) -> AdapterContext {
         sending { [clock] in WatchedTransport(transport: $0, watch: watch, clock: clock) }
     }

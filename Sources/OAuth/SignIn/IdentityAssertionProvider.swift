@@ -1,7 +1,7 @@
 package import CredentialCore
 
-/// Has the sign-in of one type vouch for another type's (draft-ietf-oauth-identity-assertion-authz-grant): the id token
-/// of the one's account becomes an assertion that the other's authorization server takes.
+/// Has the sign-in of one type vouch for another type's (draft-ietf-oauth-identity-assertion-authz-grant): the id
+/// token of the one's account becomes an assertion that the other's authorization server takes.
 package struct IdentityAssertionProvider: Sendable {
     private let accounts: AccountServices
 
@@ -26,8 +26,8 @@ package struct IdentityAssertionProvider: Sendable {
     /// - Parameters:
     ///   - account: the account whose sign-in vouches, in `group`.
     ///   - provider: its type, and the adapter of that.
-    /// - Throws: ``ErrorCode/signInRequired`` where the account has no id token; as ``TokenService/token(_:)``; what the
-    ///   adapter throws.
+    /// - Throws: ``ErrorCode/signInRequired`` if the account has no ID token; as ``TokenService/token(_:)``; the
+    ///   errors of the adapter.
     package func assertion(
         by account: Account, in group: KeychainGroup,
         _ provider: (type: AccountType, adapter: any CredentialAdapter),

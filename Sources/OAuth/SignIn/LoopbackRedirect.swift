@@ -2,8 +2,8 @@ package import CredentialCore
 
 /// The places at which a sign-in can be listened for.
 package enum LoopbackRedirect {
-    /// At the type's own redirect URI, or at the loopback in place of the out-of-band one, which no browser brings anybody
-    /// back from; `nil` where only a person, or the program that owns the scheme, can bring the answer.
+    /// At the type's own redirect URI, or at localhost in place of the out-of-band one, from which no browser
+    /// returns. It is `nil` if only the user, or the program that owns the scheme, can bring the response.
     ///
     /// - Parameter maySubstitute: whether the provider may be asked for another redirect URI than the type's own.
     package static func address(

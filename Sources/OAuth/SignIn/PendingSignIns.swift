@@ -1,8 +1,8 @@
 package import CredentialCore
 package import StrictJSON
 
-/// A sign-in that waits for its redirect, in whatever process that comes; it holds the code verifier, without which a
-/// stolen code is worth nothing (RFC 7636).
+/// A sign-in that waits for its redirect, in any process that receives it; it holds the code verifier, without
+/// which a stolen code is useless (RFC 7636).
 package struct PendingSignIn: Sendable {
     /// How long it is kept, in seconds.
     package static let lifetime: Int64 = 900
@@ -45,13 +45,14 @@ package struct PendingSignIns: Sendable {
         try store.write(JSONValue.object(signIn.json).bytes(), for: item, label: "credmgr: pending sign-in")
     }
 
-    /// Takes the sign-in that a redirected URL belongs to; it can be taken once. A redirect that does not fit, by its
-    /// redirect URI, what is in it or who sent it, leaves it waiting.
+    /// Takes the sign-in that a redirected URL belongs to; it can be taken once. A redirect that does not fit, by
+    /// its redirect URI, its content or its sender, leaves it waiting.
     ///
-    /// - Parameter wished: the store of new accounts, if one is named: that of a known account waits where the account is.
-    /// - Throws: ``ErrorCode/usage`` for a URL without a state; ``ErrorCode/denied`` where nothing waits for it;
-    ///   ``ErrorCode/validationFailed`` where the URL is no answer to it; what its adapter's check throws; the errors of the
-    ///   store.
+    /// - Parameter wished: the store of new accounts, if one is named: a sign-in of a known account waits in that
+    ///   account's store.
+    /// - Throws: ``ErrorCode/usage`` for a URL without a state; ``ErrorCode/denied`` if no sign-in waits for it;
+    ///   ``ErrorCode/validationFailed`` if the URL is no response to it; the errors of its adapter's check; the
+    ///   errors of the store.
     package func take(
         _ redirected: String, from wished: StoreKind? = nil, in context: AdapterContext
     ) throws(CredentialError) -> PendingSignIn {
@@ -66,7 +67,7 @@ package struct PendingSignIns: Sendable {
         return signIn
     }
 
-    /// The sign-in that waits with a state, and where it is kept.
+    /// The sign-in that waits with a state, and the store that has it.
     private func find(
         _ state: String, in wished: StoreKind?
     ) throws(CredentialError) -> (PendingSignIn, StoreKind) {
@@ -102,8 +103,8 @@ package struct PendingSignIns: Sendable {
         try remove(try item(state), from: try stores.store(kind))
     }
 
-    /// Whether a sign-in for `state` was put into the Secret Service here and has not been taken: known even when that
-    /// cannot be asked. Without the mark a redirect is a stranger's, or is used a second time.
+    /// Whether a sign-in for `state` was put into the Secret Service here and has not been taken: known even when
+    /// that cannot be asked. Without the mark a redirect is a stranger's, or is used a second time.
     private func isMarked(state: String) throws(CredentialError) -> Bool {
         let item = try item(state)
         return try machine.journal.read(Self.mark(item), in: item.group) != nil
@@ -116,7 +117,7 @@ package struct PendingSignIns: Sendable {
         try machine.journal.remove(Self.mark(item), in: item.group)
     }
 
-    /// - Returns: `nil` when there is none, or it has run out.
+    /// - Returns: `nil` when there is no such sign-in, or it has expired.
     private func read(state: String, from store: any SecretStore) throws(CredentialError) -> PendingSignIn? {
         let item = try item(state)
         guard let bytes = try store.read(item) else { return nil }
@@ -126,7 +127,7 @@ package struct PendingSignIns: Sendable {
         return nil
     }
 
-    /// Refuses what is no answer to a sign-in, while that still waits.
+    /// Refuses a URL that is no response to a sign-in, while that still waits.
     private func check(
         _ answer: String, _ signIn: PendingSignIn, _ context: AdapterContext
     ) throws(CredentialError) {

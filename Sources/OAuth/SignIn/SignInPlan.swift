@@ -1,7 +1,7 @@
 package import CredentialCore
 
-/// Everything of a sign-in that can be wrong before a person is asked for anything: the command and the library make
-/// one, each of what it was called with.
+/// Every check of a sign-in that is possible before the user is asked: the command and the library make one each
+/// from their arguments.
 package struct SignInPlan: Sendable {
     /// The adapter of the provider.
     package let adapter: any CredentialAdapter
@@ -21,9 +21,11 @@ package struct SignInPlan: Sendable {
     package let wantsAnother: Bool
     /// Whether it ends every other sign-in of the account's policy, though one can do more.
     package let replaces: Bool
-    /// Whether nobody has said by which flow: then a sign-in on a machine without a browser may take another one.
+    /// Whether the caller has not chosen a flow: then a sign-in on a machine without a browser may choose another
+    /// one.
     package let isFlowOpen: Bool
-    /// Whether somebody has said whom the provider shall offer first: else that was found out, and is found out again.
+    /// Whether the caller has named the user that the provider shall offer first: else that was found out, and is
+    /// found out again.
     package let isLoginHintGiven: Bool
 
     /// Makes a plan.
@@ -45,12 +47,12 @@ package struct SignInPlan: Sendable {
         self.isLoginHintGiven = isLoginHintGiven
     }
 
-    /// The command that begins this sign-in again, with all that it was asked for: one of another flow, or for another person,
-    /// would fail or do something else.
+    /// The command that begins this sign-in again, with all that it was asked for: one of another flow, or for
+    /// another person, would fail or do something else.
     package var command: LoginHint { command(prompt: request.prompt) }
 
-    /// The command that begins this sign-in again after somebody else came back from the browser, whose session would bring
-    /// the same person once more.
+    /// The command that begins this sign-in again after a different user came back from the browser, whose session
+    /// would bring the same user once more.
     package var commandForAnother: LoginHint {
         command(prompt: request.flow == .code ? "login" : request.prompt)
     }
@@ -80,7 +82,7 @@ package struct SignInPlan: Sendable {
         if replaces { words.append("--replace") }
         if let prompt { words += ["--prompt", prompt] }
         if isLoginHintGiven, let hint = request.loginHint { words += ["--login-hint", hint] }
-        // The password flow takes whom it would offer first where nobody is named.
+        // If no user is named, the password flow uses the login hint.
         let isNamed =
             request.flow == .jwtBearer || request.flow == .password && request.username != request.loginHint
         if isNamed, let username = request.username { words += ["--username", username] }
@@ -90,9 +92,9 @@ package struct SignInPlan: Sendable {
         return words
     }
 
-    /// The one person that a sign-in can only be about: whom another client of the same provider has signed in, as the
-    /// browser's session is likely theirs, and of several the default; or, for a policy beside the one that signs in, whom this
-    /// client has.
+    /// The one user that a sign-in can only be about. This is the user that another client of the same provider has
+    /// signed in, as the browser's session is likely theirs, and of several the default. For a policy other than
+    /// the one that signs in, it is this client's user.
     package static func knownUser(
         for request: SignInRequest, _ adapter: any CredentialAdapter, among index: AccountIndex
     ) throws(CredentialError) -> String? {
@@ -113,8 +115,8 @@ package struct SignInPlan: Sendable {
         return defaults.count == 1 ? defaults.first ?? nil : nil
     }
 
-    /// Reads the client's secrets that are there without running a program: that one is missing is told before a person signs in
-    /// for nothing.
+    /// Reads the client's secrets that are there without running a program: a missing secret is reported before the
+    /// user signs in in vain.
     ///
     /// - Throws: as ``ClientSecrets/clientSecret(of:)``.
     package func checkSecrets(_ secrets: any ClientSecrets) throws(CredentialError) {
@@ -128,14 +130,14 @@ package struct SignInPlan: Sendable {
         if isReadAtOnce(request.type.privateKey) { _ = try secrets.privateKey(of: request.type) }
     }
 
-    /// The scopes that a sign-in asks for where nobody names others: the type's, or what the account's last sign-in asked
-    /// for, where that was more: signing in again does not narrow it.
+    /// The scopes that a sign-in requests if the caller names no others: the type's, or those of the account's last
+    /// sign-in if they were more. So signing in again does not narrow it.
     package static func scope(
         of account: Account?, in group: KeychainGroup, _ type: AccountType, _ policy: String,
         services: AccountServices
     ) -> [String] {
         guard let account, type.adapter == "oauth2" else { return type.scope }
-        // A token set that cannot be read says nothing; another step finds out whether the store opens.
+        // A token set that cannot be read gives no scopes; another step finds out whether the store opens.
         let set = try? services.repository.read(account, in: group, isLocked: false)
         guard let state = set?.grants[policy]?.adapterState, let asked = GrantMetadata.requestedScope(in: state),
             Set(type.scope).isSubset(of: asked)
@@ -145,7 +147,7 @@ package struct SignInPlan: Sendable {
 
     // MARK: The end
 
-    /// Keeps what the sign-in gave.
+    /// Saves the result of the sign-in.
     ///
     /// - Throws: as ``SignInService/keep(_:of:registration:policy:in:store:forceNew:replaces:for:again:)``.
     package func keep(
@@ -159,9 +161,9 @@ package struct SignInPlan: Sendable {
             replaces: replaces, for: person, again: commandForAnother)
     }
 
-    /// Revokes the sign-ins that this one was told to end, where the provider has revocation.
+    /// Revokes the sign-ins that this one was to replace, if the provider has revocation.
     ///
-    /// - Returns: what the user should know: why one was not revoked.
+    /// - Returns: messages for the user: why a grant was not revoked.
     package func revokeReplaced(
         _ outcome: SignInService.Outcome, by services: AccountServices
     ) -> [LocalizedMessage] {

@@ -11,10 +11,10 @@ package struct SystemBrowser: Sendable {
     private let named: String?
     private let translations: any Translations
 
-    /// Prepares; nothing is started.
+    /// Prepares the browser without starting it.
     ///
     /// - Parameters:
-    ///   - configured: what `config.json` names.
+    ///   - configured: the browser that `config.json` names.
     ///   - translations: the language of the pages.
     package init(
         _ programs: any BrowserLauncher, environment: [String: String], configured: String?,
@@ -28,11 +28,11 @@ package struct SystemBrowser: Sendable {
 
     /// Opens an address.
     ///
-    /// Every user of the machine can read the arguments of programs, so the desktop's browser is given a private file
-    /// that redirects to the address. A program that the user names gets the address itself.
+    /// Every user of the machine can read the arguments of programs, so the desktop's browser is given a private
+    /// file that redirects to the address. A program that the user names gets the address itself.
     ///
     /// - Returns: the file, to be removed when the sign-in is over.
-    /// - Throws: ``ErrorCode/inputOutput`` where the browser does not start.
+    /// - Throws: ``ErrorCode/inputOutput`` if the browser does not start.
     package func open(_ address: URI) throws(CredentialError) -> (any PrivateFile)? {
         if let named {
             try programs.launch(Self.words(of: named, opening: address.description))
@@ -49,8 +49,8 @@ package struct SystemBrowser: Sendable {
         }
     }
 
-    /// Shows what became of a sign-in that no terminal has been asked for, and returns when the browser has had the time
-    /// to read it.
+    /// Shows the outcome of a sign-in that did not use a terminal, and returns when the browser has had the time to
+    /// read it.
     ///
     /// - Throws: as ``open(_:)``.
     package func show(title: LocalizedMessage, text: LocalizedMessage) throws(CredentialError) {
@@ -101,7 +101,7 @@ package struct SystemBrowser: Sendable {
 
     // MARK: Words
 
-    /// The words of the first command in a `BROWSER` value; `%s` stands for the address, else it comes last.
+    /// The words of the first command in a `BROWSER` value; `%s` is replaced by the address, else it comes last.
     private static func words(of command: String, opening address: String) -> [String] {
         let first = command.split(separator: ":").first.map(String.init) ?? command
         var words = first.split(separator: " ").map(String.init)

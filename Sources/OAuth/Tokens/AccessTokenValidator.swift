@@ -3,13 +3,14 @@ package import StrictJSON
 
 /// Checks an access token that is a JSON Web Token (RFC 9068 §4).
 ///
-/// Its API decides by it, not its client: a client checks it for a person who wants to know what it says.
+/// Its API decides by it, not its client: a client checks it to show its content to the user.
 package struct AccessTokenValidator: Sendable {
     /// The issuer it must be from, byte for byte.
     package var issuer: String
     /// The client it must have been issued to.
     package var clientID: String
-    /// The audience that it was requested for: a resource or an audience; `nil` if none was named, and any will do.
+    /// The audience that it was requested for: a resource or an audience; `nil` if no audience was named, and any
+    /// will do.
     package var audience: String?
     /// The time now.
     package var now: Timestamp
@@ -36,8 +37,8 @@ package struct AccessTokenValidator: Sendable {
     /// - Parameters:
     ///   - text: the token.
     ///   - cryptography: verifies.
-    ///   - key: finds the key for an algorithm and a `kid`; `nil` when there is none.
-    /// - Throws: ``ErrorCode/validationFailed``, saying what does not hold; what `keys` throws.
+    ///   - key: finds the key for an algorithm and a `kid`; `nil` when there is no such key.
+    /// - Throws: ``ErrorCode/validationFailed`` with the failed check; the errors of `keys`.
     package func validate(
         _ text: String, cryptography: any Cryptography,
         keys: (SignatureAlgorithm, String?) throws(CredentialError) -> [JSONObject]
@@ -58,7 +59,8 @@ package struct AccessTokenValidator: Sendable {
         return claims
     }
 
-    /// `at+jwt`, with or without the first part of a media type, which has no case (RFC 9068 §2.1, RFC 7515 §4.1.9).
+    /// `at+jwt`, with or without the first part of a media type, which has no case (RFC 9068 §2.1, RFC 7515
+    /// §4.1.9).
     private func checkType(_ header: JSONObject) throws(CredentialError) {
         let type = try header.text("typ", of: .accessToken)
         guard ["at+jwt", "application/at+jwt"].contains(type?.lowercased()) else {

@@ -4,12 +4,12 @@ import StrictJSON
 /// How a sign-in asked that the person authenticate: `acr_values` (OpenID Connect Core §3.1.2.1, RFC 9470 §4), and
 /// `acr` of the parameter `claims` (§5.5.1.1).
 package struct AuthenticationRequirements: Sendable, Hashable {
-    /// The classes of authentication that do; none where nothing was asked for.
+    /// The classes of authentication that do; empty if the sign-in did not require a class.
     package private(set) var classes: [String] = []
     /// Whether an id token has to say its class.
     package private(set) var isEssential = false
 
-    /// Nothing is asked for.
+    /// Requires no particular authentication.
     package init() {}
 
     /// Reads the parameters of an authorization request.
@@ -22,8 +22,8 @@ package struct AuthenticationRequirements: Sendable, Hashable {
         classes += asked["values"]?.array?.compactMap(\.string) ?? []
     }
 
-    /// Checks the claims of an id token. One that does not say its class passes unless that was essential: providers
-    /// need not tell.
+    /// Checks the claims of an id token. One that does not say its class passes unless that was essential:
+    /// providers need not tell.
     ///
     /// - Throws: ``ErrorCode/validationFailed`` for a sign-in of another class.
     func check(_ claims: JSONObject) throws(CredentialError) {

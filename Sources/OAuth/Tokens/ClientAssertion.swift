@@ -24,8 +24,8 @@ package struct ClientAssertion: Sendable {
         self.scope = scope
     }
 
-    /// Signs it with a private key, PEM, a JWK or a key set of one; a JWK's `kid` goes into the header, without which
-    /// some providers find no key.
+    /// Signs it with a private key, PEM, a JWK or a key set of one; a JWK's `kid` goes into the header, without
+    /// which some providers find no key.
     ///
     /// - Parameters:
     ///   - named: the algorithm that the account type names.
@@ -69,8 +69,8 @@ package struct ClientAssertion: Sendable {
         throw failure ?? CredentialError(.configuration, "private_key has a type that cannot sign")
     }
 
-    /// The algorithms to try: what a JWK says, else by its kind; a PEM does not say, so the usual ones in turn. Those
-    /// that the provider accepts come first.
+    /// The algorithms to try: the one that a JWK names, else by its kind; a PEM does not name one, so the usual
+    /// ones in turn. Those that the provider accepts come first.
     private static func algorithms(for jwk: JSONObject?, accepted: [String]?) -> [SignatureAlgorithm] {
         if let named = jwk?["alg"]?.string { return SignatureAlgorithm(rawValue: named).map { [$0] } ?? [] }
         let fitting = jwk.map(fitting) ?? [.es256, .rs256, .ps256, .edDSA, .es384, .es512]
@@ -101,8 +101,8 @@ final class AssertionAudience: Sendable {
     /// Whether it is the token endpoint.
     var isEndpoint: Bool { endpoint.withLock { $0 } }
 
-    /// Whether a request is worth repeating for the token endpoint, which it is from now on: an assertion for the issuer
-    /// was refused, and both are of one origin.
+    /// Whether a request is worth repeating for the token endpoint, which it is from now on: an assertion for the
+    /// issuer was refused, and both are of one origin.
     func mayBeEndpoint(after response: HTTPResponse, of issuer: String, at place: URI?) -> Bool {
         guard !isEndpoint, Self.mayBeEndpoint(of: issuer, place), Self.isRefused(response) else {
             return false
@@ -117,7 +117,7 @@ final class AssertionAudience: Sendable {
         return issuer.origin == place.origin
     }
 
-    /// Takes it back where the other audience was refused, too.
+    /// Takes it back if the other audience was refused, too.
     func settle(by response: HTTPResponse) {
         if Self.isRefused(response) { endpoint.withLock { $0 = false } }
     }

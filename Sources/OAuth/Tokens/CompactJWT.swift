@@ -35,7 +35,7 @@ public struct CompactJWT: Sendable {
 
     /// Takes a token apart.
     ///
-    /// - Parameter kind: what it is in messages.
+    /// - Parameter kind: the token's name in messages.
     /// - Throws: ``ErrorCode/validationFailed`` unless it has three parts of unpadded base64url, the first two JSON
     ///   objects without repeated names.
     public init(_ text: String, _ kind: Kind = .idToken) throws(CredentialError) {
@@ -65,7 +65,7 @@ public struct CompactJWT: Sendable {
         return object
     }
 
-    /// The error for a token that does not hold up.
+    /// The error for an invalid token.
     static func refused(_ reason: LocalizedMessage, _ kind: Kind = .idToken) -> CredentialError {
         CredentialError(.validationFailed, "the \(kind.text) cannot be trusted: \(reason)")
     }

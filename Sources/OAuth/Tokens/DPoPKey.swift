@@ -31,7 +31,7 @@ public final class DPoPKey: Sendable {
         return DPoPKey(privateKey: key.privateKey, publicJWK: key.publicJWK, nonces: [:])
     }
 
-    /// The prover that a grant or a pending sign-in keeps; `nil` when it keeps none.
+    /// The prover that a grant or a pending sign-in keeps; `nil` when it does not have one.
     public static func kept(in state: JSONObject) -> DPoPKey? {
         guard let kept = state[member]?.object, let privateKey = kept["key"]?.string,
             let publicJWK = kept["jwk"]?.object

@@ -30,7 +30,7 @@ public struct IDTokenClaims: Sendable {
 package struct StoredIDToken: Sendable {
     /// When it ends.
     package let expiresAt: Timestamp
-    /// When it was issued, where it tells.
+    /// When it was issued, if the token has that claim.
     package let issuedAt: Timestamp?
 
     /// Reads a token.
@@ -40,8 +40,8 @@ package struct StoredIDToken: Sendable {
         issuedAt = claims["iat"]?.integer.map(Timestamp.init(epochSeconds:))
     }
 
-    /// Whether it may be given out at `now`: as an access token, by its own life. One that does not tell when it was issued was
-    /// issued now.
+    /// Whether it may be given out at `now`: as an access token, by its own life. One that does not tell when it
+    /// was issued was issued now.
     func isFresh(by freshness: Freshness, now: Timestamp) -> Bool {
         let left = expiresAt.seconds(since: now)
         return left >= freshness.margin(lifetime: issuedAt.map { expiresAt.seconds(since: $0) } ?? left)
@@ -49,10 +49,10 @@ package struct StoredIDToken: Sendable {
 }
 
 extension TokenService {
-    /// A token with an id token that is valid, and as long as is asked for, where the provider gives one at all: one that has
-    /// ended, or is about to, is renewed.
+    /// A token with an ID token that is valid for as long as requested, if the provider issues ID tokens at all:
+    /// one that has ended, or is about to, is renewed.
     ///
-    /// - Throws: as ``token(_:)``; ``ErrorCode/signInRequired`` where a refresh brings no new one.
+    /// - Throws: as ``token(_:)``; ``ErrorCode/signInRequired`` if a refresh brings no new one.
     package func tokenWithIDToken(
         _ request: Request, now: Timestamp
     ) throws(CredentialError) -> Answer {

@@ -14,7 +14,7 @@ package struct IDTokenValidator: Sendable {
     package var algorithms: [SignatureAlgorithm]
     /// The time now.
     package var now: Timestamp
-    /// The nonce sent; `nil` where none was (refresh).
+    /// The nonce sent; `nil` if the request had no nonce (refresh).
     package var nonce: String?
     /// The access token that came with it, for `at_hash`.
     package var accessToken: String?
@@ -22,10 +22,10 @@ package struct IDTokenValidator: Sendable {
     package var code: String?
     /// The subject it must have (refresh).
     package var subject: String?
-    /// The greatest age of the person's sign-in in seconds, where one was asked for.
+    /// The greatest age of the user's sign-in in seconds, if one was requested.
     package var maximumAge: Int64?
 
-    /// How the person had to authenticate, where the sign-in asked for that.
+    /// How the user had to authenticate, if the sign-in required that.
     package var authentication = AuthenticationRequirements()
 
     /// How far two clocks may differ, in seconds.
@@ -44,8 +44,8 @@ package struct IDTokenValidator: Sendable {
     /// - Parameters:
     ///   - text: the token.
     ///   - cryptography: verifies and hashes.
-    ///   - key: finds the key for an algorithm and a `kid`; `nil` when there is none.
-    /// - Throws: ``ErrorCode/validationFailed``, saying what does not hold; what `keys` throws.
+    ///   - key: finds the key for an algorithm and a `kid`; `nil` when there is no such key.
+    /// - Throws: ``ErrorCode/validationFailed`` with the failed check; the errors of `keys`.
     package func validate(
         _ text: String, cryptography: any Cryptography,
         keys: (SignatureAlgorithm, String?) throws(CredentialError) -> [JSONObject]
@@ -80,8 +80,9 @@ package struct IDTokenValidator: Sendable {
         return IDTokenClaims(members: claims, issuer: issuer, subject: subject, expiresAt: token.expiresAt)
     }
 
-    /// Refuses a token that its issuer made for another use: an access token, a logout token, a security event
-    /// (RFC 8725 §3.11, RFC 8417 §2.2, OpenID Connect Back-Channel Logout §2.4). An ID token has the type `JWT`, or none.
+    /// Refuses a token that its issuer made for another use: an access token, a logout token, a security event (RFC
+    /// 8725 §3.11, RFC 8417 §2.2, OpenID Connect Back-Channel Logout §2.4). An ID token has the type `JWT`, or no
+    /// type.
     private func checkKind(_ header: JSONObject, _ claims: JSONObject) throws(CredentialError) {
         if let type = try header.text("typ", of: .idToken), type.lowercased().hasSuffix("+jwt") {
             throw CompactJWT.refused("its type is '\(UntrustedText.shown(type, limit: 40))'")

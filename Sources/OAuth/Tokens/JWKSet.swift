@@ -19,8 +19,8 @@ package struct JWKSet: Sendable {
         self.keys = keys.compactMap(\.object).filter { $0["kty"]?.string != nil }
     }
 
-    /// The keys to verify a token with: those with its `kid`, else those without any. For a token without a `kid` each
-    /// key that fits. The signature decides; a `kid` is a hint (RFC 7515 §4.1.4).
+    /// The keys to verify a token with: those with its `kid`, else those without any. For a token without a `kid`
+    /// each key that fits. The signature decides; a `kid` is a hint (RFC 7515 §4.1.4).
     ///
     /// A key fits by its type, curve, `use` and `alg`; a `kid` is an opaque word. `jku`, `x5u` and `jwk` of the
     /// token's header are never looked at.

@@ -34,7 +34,7 @@ struct JWTVerifier {
     /// Checks a token.
     ///
     /// - Parameter keys: finds the keys for an algorithm and a `kid`.
-    /// - Throws: ``ErrorCode/validationFailed``, saying what does not hold; what `keys` throws.
+    /// - Throws: ``ErrorCode/validationFailed`` with the failed check; the errors of `keys`.
     func validate(
         _ text: String, cryptography: any Cryptography,
         keys: (SignatureAlgorithm, String?) throws(CredentialError) -> [JSONObject]
@@ -50,7 +50,7 @@ struct JWTVerifier {
             header: token.header, claims: token.claims, algorithm: algorithm, expiresAt: try end(of: token.claims))
     }
 
-    /// Checks that one of the keys made the signature; a key that cannot serve does not stand in the way of another.
+    /// Checks that one of the keys made the signature; an unsuitable key does not prevent the check of another.
     private func checkSignature(
         of token: CompactJWT, _ algorithm: SignatureAlgorithm, by keys: [JSONObject],
         _ cryptography: any Cryptography

@@ -12,8 +12,8 @@ package enum BrokerClientSocket {
     /// - Parameters:
     ///   - path: `CREDMGR_SOCK`.
     ///   - user: `CREDMGR_SOCK_UID`: a number, or `any`.
-    /// - Throws: ``ErrorCode/denied`` if others can write the socket's directory, or if the server's user is another;
-    ///   ``ErrorCode/temporary`` if no server is there.
+    /// - Throws: ``ErrorCode/denied`` if others can write the socket's directory, or if the server's user is
+    ///   another; ``ErrorCode/temporary`` if no server is there.
     package static func connect(to path: String, user: String?) throws(CredentialError) -> UnixConnection {
         let shown = CredentialError.shownPath(path)
         guard path.utf8.first == UInt8(ascii: "/") else {

@@ -72,8 +72,8 @@ package struct DBusMessage: Sendable, Equatable {
         return header.bytes + content.bytes
     }
 
-    /// The size of a message that begins with ``fixedSize`` bytes; `nil` if they are not a little-endian header, or the
-    /// message is larger than the limit.
+    /// The size of a message that begins with ``fixedSize`` bytes; `nil` if they are not a little-endian header, or
+    /// the message is larger than the limit.
     static func size(_ start: [UInt8]) -> Int? {
         guard start.count >= fixedSize, start[0] == UInt8(ascii: "l"), start[3] == 1 else { return nil }
         var reader = DBusReader(start, from: 4)

@@ -3,7 +3,8 @@ import Glibc
 
 /// The peer of a connected Unix socket.
 package enum SocketPeer {
-    /// The user and the process ID at the time of the connection (`SO_PEERCRED`); `nil` if the kernel does not name them.
+    /// The user and the process ID at the time of the connection (`SO_PEERCRED`); `nil` if the kernel does not name
+    /// them.
     package static func credentials(of socket: Int32) -> (uid: UInt32, pid: Int32)? {
         // `struct ucred`: process, user, group.
         var facts: (pid: Int32, uid: UInt32, gid: UInt32) = (0, 0, 0)

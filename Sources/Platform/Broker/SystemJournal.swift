@@ -8,7 +8,8 @@ package struct SystemJournal: Sendable {
     /// Names the socket; nothing is opened.
     package init(path: String? = nil) { self.path = path ?? Self.path }
 
-    /// Sends an entry. A machine without a journal has none, and an entry that the journal does not take is dropped.
+    /// Sends an entry. A machine without a journal has none, and an entry that the journal does not take is
+    /// dropped.
     ///
     /// - Parameter fields: names in upper case and values without a newline; others are left out.
     package func send(_ fields: [(name: String, value: String)]) {

@@ -15,8 +15,8 @@ package enum TerminalChoice {
     /// The greatest length of a line in bytes.
     private static let limit = 256
 
-    /// Shows a text and reads lines until one is accepted. Input from before the question is dropped, so that it cannot
-    /// answer.
+    /// Shows a text and reads lines until one is accepted. Input from before the question is dropped, so that it
+    /// cannot answer.
     ///
     /// - Parameters:
     ///   - text: the text; its last line is repeated after a line that is not accepted.

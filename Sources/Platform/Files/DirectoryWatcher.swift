@@ -3,14 +3,14 @@ import Glibc
 
 /// Tells when something happens in folders (`inotify(7)`).
 ///
-/// It tells only that, not what: whoever waits looks for itself, and so misses nothing when the kernel's queue
+/// It does not name the event: the waiting code looks for itself, and so misses no change when the kernel's queue
 /// overflows.
 package struct DirectoryWatcher: ~Copyable {
     /// How a waiting ended.
     package enum Outcome: Sendable {
         /// Something has happened.
         case changed
-        /// Nothing has been told of in time.
+        /// No event came in time.
         case timedOut
         /// A signal came.
         case interrupted
@@ -27,7 +27,7 @@ package struct DirectoryWatcher: ~Copyable {
         events = FileDescriptor(owning: number)
     }
 
-    /// Watches a folder: files made, written, renamed or removed there. Watching it again changes nothing.
+    /// Watches a folder: files made, written, renamed or removed there. Watching it again has no effect.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
     package borrowing func add(_ path: String) throws(CredentialError) {

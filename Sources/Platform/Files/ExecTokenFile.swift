@@ -5,10 +5,10 @@ import Glibc
 /// The file with the token of a command that `exec` runs: in memory, in a directory of its own for each run.
 ///
 /// A container may share `$XDG_RUNTIME_DIR/credmgr`, so the directory is beside that: `credmgr-exec.RANDOM` in
-/// `$XDG_RUNTIME_DIR`, else in `/run/user/UID`, else in `/dev/shm`, whichever is first a memory file system of the user's own
-/// or of root's. Another user who has taken a name costs nothing: the next one is drawn.
+/// `$XDG_RUNTIME_DIR`, else in `/run/user/UID`, else in `/dev/shm`, whichever is first a memory file system of the
+/// user's own or of root's. If another user has taken a name, the next one is drawn.
 ///
-/// The directory has a lock that its process holds. The next run removes what a killed one has left.
+/// The directory has a lock that its process holds. The next run removes the files that a killed one has left.
 package final class ExecTokenFile: Sendable {
     /// The path of the file; the file does not exist before it is written.
     package var path: String { directory.path(of: Self.fileName) }
@@ -33,8 +33,8 @@ package final class ExecTokenFile: Sendable {
     /// Makes the directory, and removes those that killed processes have left.
     ///
     /// - Parameter runtime: `$XDG_RUNTIME_DIR`.
-    /// - Returns: `nil` where the machine has no place for it.
-    /// - Throws: ``ErrorCode/inputOutput``; ``ErrorCode/storeUnavailable`` where locks do not work.
+    /// - Returns: `nil` if the machine has no place for it.
+    /// - Throws: ``ErrorCode/inputOutput``; ``ErrorCode/storeUnavailable`` if locks do not work.
     package init?(runtime: String?) throws(CredentialError) {
         guard let (base, name, lock) = try Self.make(runtime),
             let directory = try PrivateDirectory.open([name], below: base)
@@ -49,10 +49,10 @@ package final class ExecTokenFile: Sendable {
     ///
     /// - Parameters:
     ///   - name: ``directoryName``.
-    ///   - lock: what ``handDown()`` gave.
+    ///   - lock: the descriptor that ``handDown()`` returned.
     ///   - runtime: `$XDG_RUNTIME_DIR`.
-    /// - Throws: ``ErrorCode/inputOutput`` for what is no private directory of the user's, ``ErrorCode/usage`` where its lock
-    ///   is not held.
+    /// - Throws: ``ErrorCode/inputOutput`` if it is no private directory of the user's, ``ErrorCode/usage`` if its
+    ///   lock is not held.
     package init(takenOver name: String, lock: Int32, runtime: String?) throws(CredentialError) {
         directoryName = name
         var found: PrivateDirectory?
@@ -61,7 +61,7 @@ package final class ExecTokenFile: Sendable {
                 found = try? PrivateDirectory.open([name], below: base)
             }
         }
-        // Looked at by its name first: what is open there may be any file of the caller's.
+        // Checked by its name first: the descriptor may be any file of the caller's.
         let held = FileDescriptor(owning: fcntl(lock, F_DUPFD_CLOEXEC, STDERR_FILENO + 1))
         guard let directory = found.take(), try directory.openExisting(Self.fileName) != nil,
             directory.isCurrent(held, Self.lockName)
@@ -98,7 +98,7 @@ package final class ExecTokenFile: Sendable {
 
     // MARK: Directories
 
-    /// The directories that may have it, as far as they are in memory and nobody else can exchange what is in them.
+    /// The directories that may have it, as far as they are in memory and no other user can exchange their content.
     private static func bases(_ runtime: String?) -> [String] {
         (0...2).compactMap { place in
             guard let base = RuntimeDirectory.base(place, runtime),
@@ -134,8 +134,8 @@ package final class ExecTokenFile: Sendable {
         return nil
     }
 
-    /// Removes what killed processes have left. The next run tries again to remove the files that cannot be removed
-    /// now.
+    /// Removes the files that killed processes have left. The next run tries again to remove the files that cannot
+    /// be removed now.
     private static func sweep(_ base: String) {
         guard let names = try? FileNames.inFolder(base) else { return }
         for name in names where name.hasPrefix(prefix) || name.hasPrefix(unlockedPrefix) {
@@ -154,7 +154,7 @@ package final class ExecTokenFile: Sendable {
 
     private static func empty(_ directory: borrowing PrivateDirectory) throws(CredentialError) {
         try directory.remove(fileName)
-        // The command may have put other things there, also what is no file.
+        // The command may have put other entries there, also directories and other non-files.
         for name in try directory.names() { try? directory.remove(name) }
         if unsafe rmdir(directory.path) != 0, errno != ENOENT, errno != ENOTEMPTY {
             throw .system("cannot remove", directory.path, number: errno)

@@ -32,7 +32,7 @@ package struct FileDescriptor: ~Copyable, Sendable {
         return unsafe fstat(number, &status) == 0 ? status : nil
     }
 
-    /// The size of the file in bytes; 0 where it is not known.
+    /// The size of the file in bytes; 0 if it is not known.
     package var size: Int64 { status().map { Int64($0.st_size) } ?? 0 }
 
     /// Writes bytes in one call, as an append that must not mix with others needs it.
@@ -44,7 +44,7 @@ package struct FileDescriptor: ~Copyable, Sendable {
 
     /// Reads at most `count` bytes from `offset` on.
     ///
-    /// - Returns: none at the end of the file, and where it cannot be read.
+    /// - Returns: no bytes at the end of the file, and if it cannot be read.
     package func read(_ count: Int, at offset: Int64) -> [UInt8] {
         unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
             initialized = unsafe max(0, pread(number, buffer.baseAddress, count, off_t(offset)))
@@ -77,7 +77,7 @@ package struct FileDescriptor: ~Copyable, Sendable {
         return content
     }
 
-    /// Makes what was written durable.
+    /// Makes the written data durable.
     ///
     /// - Returns: 0, or the error number.
     package func sync() -> Int32 { fsync(number) == 0 ? 0 : errno }

@@ -2,7 +2,8 @@ package import CredentialCore
 import Glibc
 import Synchronization
 
-/// A `flock(2)` on a file that credmgr never removes: exclusive, or shared by several that all keep an exclusive one out.
+/// A `flock(2)` on a file that credmgr never removes: exclusive, or shared by several that all keep an exclusive
+/// one out.
 ///
 /// The lock belongs to the open file: a child that inherits ``descriptor`` holds it, too, and it is free when the
 /// last of them has closed it or died. That is why releasing closes and does not unlock.
@@ -28,7 +29,7 @@ package final class FileLock: HeldLock {
     ///
     /// - Throws: ``ErrorCode/internalFault`` when no lock is held there.
     package init(inherited descriptor: Int32) throws(CredentialError) {
-        // Locking again what is held through the same open file changes nothing and succeeds.
+        // Locking again a lock that the same open file holds has no effect and succeeds.
         guard fcntl(descriptor, F_SETFD, FD_CLOEXEC) == 0, flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
             throw CredentialError(.internalFault, "cannot refresh: the inherited lock is missing")
         }
@@ -38,18 +39,18 @@ package final class FileLock: HeldLock {
 
     deinit { release() }
 
-    /// Gives the lock back; a second call does nothing.
+    /// Gives the lock back; a second call has no effect.
     package func release() {
         let number = open.exchange(-1, ordering: .acquiringAndReleasing)
         if number >= 0 { close(number) }
     }
 
-    /// Locks the file called `name`, which is made where it is missing.
+    /// Locks the file called `name`, which is made if it is missing.
     ///
     /// - Parameters:
     ///   - seconds: how long to wait at most; 0 tries once.
     ///   - isShared: whether others may hold it at the same time, as long as all of them share it.
-    /// - Returns: `nil` when somebody else has held it all the time.
+    /// - Returns: `nil` when another process has held it all the time.
     /// - Throws: ``ErrorCode/storeUnavailable`` when the file cannot be made or locks do not work there.
     package static func take(
         _ name: String, in folder: borrowing PrivateDirectory, seconds: Int, isShared: Bool = false
@@ -67,7 +68,7 @@ package final class FileLock: HeldLock {
                 file, milliseconds: max(0, limit - watch.elapsed), operation: isShared ? LOCK_SH : LOCK_EX)
             if failure == EWOULDBLOCK { return nil }
             if failure != 0 { throw unusable(.system("cannot lock", folder.path(of: name), number: failure)) }
-            // If somebody removed the file meanwhile, others lock the one that has its name now.
+            // If another process removed the file meanwhile, others lock the one that has its name now.
             if folder.isCurrent(file, name) { return FileLock(file, isShared: isShared) }
         }
         return nil
@@ -78,22 +79,23 @@ package final class FileLock: HeldLock {
 
     // MARK: Who holds it
 
-    /// Writes into the lock's file who holds it; when, its time of change says. It serves messages only: the kernel's
-    /// own list (`/proc/locks`) names the process that took the lock first, not the worker that was handed it.
+    /// Writes into the lock's file who holds it; when, its time of change says. It serves messages only: the
+    /// kernel's own list (`/proc/locks`) names the process that took the lock first, not the worker that was handed
+    /// it.
     private static func sign(_ file: Int32) {
         let text = Array("\(getpid())\n".utf8)
         // If the process ID cannot be written, only the holder is unknown later.
         if unsafe pwrite(file, text, text.count, 0) == text.count { _ = ftruncate(file, off_t(text.count)) }
     }
 
-    /// The process that holds the lock called `name`; `nil` where nobody does, or it is not known.
+    /// The process that holds the lock called `name`; `nil` if no process does, or it is not known.
     ///
     /// - Throws: ``ErrorCode/inputOutput`` when the file cannot be read.
     package static func holder(
         _ name: String, in folder: borrowing PrivateDirectory
     ) throws(CredentialError) -> LockHolder? {
         guard let file = try folder.openExisting(name) else { return nil }
-        // A shared lock, for this moment, is refused as long as somebody holds the other kind.
+        // A shared lock, for this moment, is refused as long as another process holds the other kind.
         if flock(file.number, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK { return nil }
         let digits = file.read(16, at: 0).prefix { (0x30...0x39).contains($0) }
         guard let process = Int32(String(decoding: digits, as: UTF8.self)), let status = file.status() else {

@@ -3,7 +3,7 @@ import Glibc
 
 /// The names in folders.
 package enum FileNames {
-    /// The names in the folder at `path`, sorted by their bytes; none where there is no such folder.
+    /// The names in the directory at `path`, sorted by their bytes; empty if there is no such directory.
     ///
     /// - Throws: ``ErrorCode/inputOutput`` when it cannot be read.
     package static func inFolder(_ path: String) throws(CredentialError) -> [String] {

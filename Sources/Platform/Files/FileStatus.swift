@@ -14,7 +14,7 @@ package struct FileStatus: Sendable {
     package let modified: Int64
     /// How many bytes it has.
     package let size: Int64
-    /// Whether nobody can change it, or only at its end, until an administrator says otherwise (chattr(1)).
+    /// Whether no user can change it, or only at its end, until an administrator allows it (chattr(1)).
     package let isImmutable: Bool
 
     /// The kind of a file.
@@ -27,7 +27,7 @@ package struct FileStatus: Sendable {
         case other
     }
 
-    /// The facts of what `path` names itself, following no link; `nil` where there is nothing.
+    /// The status of the entry at `path` itself, following no link; `nil` if there is no such file.
     package static func of(_ path: String) -> FileStatus? {
         var status = stat()
         guard unsafe lstat(path, &status) == 0 else { return nil }
@@ -67,7 +67,7 @@ package struct FileStatus: Sendable {
 
 /// The states of files of this machine.
 package struct SystemFileStates: FileStamps {
-    /// Makes a view; costs nothing.
+    /// Makes a view; this costs no time.
     package init() {}
 
     package func state(of path: String) -> FileStamp? {

@@ -15,12 +15,12 @@ package enum FileSystem {
         guard unsafe statvfs(path, &facts) == 0, facts.f_blocks > 0 else { return nil }
         let (room, overflow) = UInt64(facts.f_bavail).multipliedReportingOverflow(by: UInt64(facts.f_frsize))
         if !overflow, room < scarce.bytes { return "\(room >> 10) KiB are left" }
-        // One that makes files as they are needed counts none.
+        // A file system that makes files as they are needed reports a count of 0.
         if facts.f_files > 0, facts.f_favail < scarce.files { return "room for \(facts.f_favail) files is left" }
         return nil
     }
 
-    /// Why nothing can be written at `path`; `nil` where nothing speaks against it.
+    /// Why it is impossible to write at `path`; `nil` if it is possible.
     package static func refusal(at path: String) -> LocalizedMessage? {
         var facts = statvfs()
         guard unsafe statvfs(path, &facts) == 0 else { return nil }

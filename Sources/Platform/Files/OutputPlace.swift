@@ -2,18 +2,18 @@ import CLinux
 import CredentialCore
 import Glibc
 
-/// The directory and the name at which a file of the user's is written, with every symbolic link of the path followed
-/// here and not by the kernel.
+/// The directory and the name at which a file of the user's is written, with every symbolic link of the path
+/// followed here and not by the kernel.
 ///
-/// A link is followed only if the user or root owns it, and if the user or root owns every directory on the way, the
-/// target's too, and nobody else can write there; a sticky directory of root's, as `/tmp`, may be writable. Otherwise
-/// another user could choose the file: `fs.protected_symlinks` covers sticky directories only, and may be off.
+/// A link is followed only if the user or root owns it and every directory on the way, the target's too, and no
+/// other user can write there. A sticky directory of root's, as `/tmp`, may be writable. Otherwise another user
+/// could choose the file: `fs.protected_symlinks` covers sticky directories only, and may be off.
 struct OutputPlace: ~Copyable {
     /// The directory, opened with `O_PATH`.
     let directory: FileDescriptor
-    /// The name in it; no link, but where the directory is of `/proc`.
+    /// The name in it; no link, except when the directory is of `/proc`.
     let name: String
-    /// Whether the directory is of `/proc`, where `/dev/stdout` and `>(…)` lead: its links lead to open files.
+    /// Whether the directory is of `/proc`, as for `/dev/stdout` and `>(…)`: its links lead to open files.
     private let isOfProcesses: Bool
 
     /// How many links a path may have, as in the kernel (path_resolution(7)).
@@ -22,7 +22,8 @@ struct OutputPlace: ~Copyable {
     /// Walks along a path.
     ///
     /// - Parameter makesDirectories: whether missing directories are made, mode 0700.
-    /// - Throws: ``ErrorCode/denied`` for a link that is not followed, naming it and its owner; ``ErrorCode/inputOutput``.
+    /// - Throws: ``ErrorCode/denied`` for a link that is not followed, naming it and its owner;
+    ///   ``ErrorCode/inputOutput``.
     init(of path: String, makesDirectories: Bool) throws(CredentialError) {
         var rest = Self.components(of: path)
         var links = 0
@@ -88,15 +89,15 @@ struct OutputPlace: ~Copyable {
         }
     }
 
-    /// The status of the file at the place; `nil` if there is none.
+    /// The status of the file at the place; `nil` if there is no file.
     borrowing func status() -> stat? {
         var status = stat()
         let found = unsafe fstatat(directory.number, name, &status, isOfProcesses ? 0 : AT_SYMLINK_NOFOLLOW)
         return found == 0 ? status : nil
     }
 
-    /// Whether the file is mounted by itself, as containers are given single files: it can be written, and neither replaced nor
-    /// removed.
+    /// Whether the file is mounted by itself, as containers are given single files: it can be written, and neither
+    /// replaced nor removed.
     borrowing func isMounted() -> Bool { unsafe linux_is_mounted(directory.number, name) != 0 }
 
     /// Opens or makes the file.
@@ -106,8 +107,8 @@ struct OutputPlace: ~Copyable {
         unsafe openat(directory.number, name, flags | (isOfProcesses ? 0 : O_NOFOLLOW), mode)
     }
 
-    /// Refuses a regular file that another user made in a sticky directory for all: its maker reads what is written. The
-    /// kernel's `fs.protected_regular` does the same where it is on.
+    /// Refuses a regular file that another user made in a sticky directory for all: its maker could read the
+    /// written data. The kernel's `fs.protected_regular` does the same if it is on.
     ///
     /// - Throws: ``ErrorCode/denied``.
     borrowing func checkMaker(of file: borrowing FileDescriptor, _ path: String) throws(CredentialError) {
@@ -121,7 +122,7 @@ struct OutputPlace: ~Copyable {
             hint: "name a file in a directory of your own")
     }
 
-    /// A directory in which somebody else than the user and root can exchange what a link leads to.
+    /// A directory in which a user other than the user and root can exchange the target of a link.
     private struct Exposure {
         let place: String
         let owner: uid_t
@@ -129,7 +130,7 @@ struct OutputPlace: ~Copyable {
         /// Gives `nil` for a directory that only the user and root can change.
         init?(of directory: borrowing FileDescriptor, _ place: String) {
             guard let status = directory.status() else { return nil }
-            // The group may write where it is the user's private group.
+            // The group may write if it is the user's private group.
             let writers: mode_t = status.st_gid == status.st_uid ? 0o002 : 0o022
             let isOurs = status.st_uid == geteuid() || status.st_uid == 0
             let isSticky = status.st_uid == 0 && status.st_mode & S_ISVTX != 0

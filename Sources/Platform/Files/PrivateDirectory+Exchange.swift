@@ -5,25 +5,25 @@ import Glibc
 package enum ReplaceResult: Sendable {
     /// It is replaced, or removed, for good.
     case done
-    /// It is not the one that was expected; nothing has changed.
+    /// The content is not the expected one; the file is unchanged.
     case refused
     /// It is replaced, or removed; whether for good is not known.
     case unknown(CredentialError)
 }
 
-/// Files that are replaced only while they are what the writer has read.
+/// Files that are replaced only while they have the content that the writer has read.
 extension PrivateDirectory {
-    /// Replaces a file with mode 0600, makes it or removes it, only while it is as expected. Of all who do that at once
-    /// with the same expectation one succeeds.
+    /// Replaces a file with mode 0600, makes it or removes it, only while it is as expected. Of all who do that at
+    /// once with the same expectation one succeeds.
     ///
-    /// Nothing else is looked at or tidied up: the cost is the same in a folder of any size.
+    /// No other file is looked at or removed: the cost is the same in a directory of any size.
     ///
     /// - Parameters:
     ///   - content: the new content; `nil` to remove the file.
     ///   - limit: the largest content that is read, in bytes.
-    ///   - patience: how long to wait for others that are at it, in seconds.
-    ///   - isExpected: is given the content now, `nil` where there is no such file.
-    /// - Throws: ``ErrorCode/inputOutput``, ``ErrorCode/lockTimeout``; then nothing has changed.
+    ///   - patience: how long to wait for other processes that hold the lock, in seconds.
+    ///   - isExpected: is given the content now, `nil` if there is no such file.
+    /// - Throws: ``ErrorCode/inputOutput``, ``ErrorCode/lockTimeout``; then the file is unchanged.
     package borrowing func exchange(
         _ content: [UInt8]?, for name: String, limit: Int, patience: Int64,
         _ isExpected: ([UInt8]?) throws(CredentialError) -> Bool
@@ -54,9 +54,9 @@ extension PrivateDirectory {
     ///   - temporary: a file with the new content, which gets the name; `nil` to remove the one that has it.
     ///   - name: the name.
     ///   - limit: how much of the content is read, in bytes.
-    ///   - milliseconds: how long to wait for others that are at it.
+    ///   - milliseconds: how long to wait for other processes that hold the lock.
     ///   - isDurable: whether it is to outlive a crash of the machine from when this returns.
-    ///   - isExpected: is given the content now, `nil` where there is no such file.
+    ///   - isExpected: is given the content now, `nil` if there is no such file.
     /// - Throws: ``ErrorCode/inputOutput``, ``ErrorCode/lockTimeout``; then the name is as it was.
     borrowing func exchange(
         _ temporary: String?, for name: String, limit: Int, milliseconds: Int64, isDurable: Bool = true,
@@ -66,7 +66,7 @@ extension PrivateDirectory {
             guard let file = try openExisting(name, forWriting: true) else {
                 guard try isExpected(nil) else { return .refused }
                 guard let temporary else { return .done }
-                // A link is refused where somebody has made the file meanwhile.
+                // A link is refused if another process has made the file meanwhile.
                 if unsafe linkat(descriptor.number, temporary, descriptor.number, name, 0) != 0 {
                     if errno == EEXIST { continue }
                     guard errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS else {
@@ -79,7 +79,8 @@ extension PrivateDirectory {
                 _ = unsafe unlinkat(descriptor.number, temporary, 0)
                 return isDurable ? synced(name) : .done
             }
-            // The lock is that of this very file: whoever replaces it leaves the next one with a file that is gone.
+            // The lock is that of this very file: a process that replaces it leaves the next one with a file that
+            // is gone.
             switch FileLock.wait(file, milliseconds: milliseconds) {
             case 0: break
             case EWOULDBLOCK:

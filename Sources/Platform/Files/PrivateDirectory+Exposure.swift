@@ -1,9 +1,9 @@
 import Glibc
 
 extension PrivateDirectory {
-    /// The first folder above a path in which somebody else than the user and root can exchange what it leads to;
-    /// `nil` where there is none. In a folder like `/tmp`, with the sticky bit, nobody can. If the path has
-    /// symbolic links, the search covers the folders above each of their targets.
+    /// The first directory above a path in which a user other than the user and root can exchange its target; `nil`
+    /// if there is no such directory. In a directory like `/tmp`, with the sticky bit, no other user can. If the
+    /// path has symbolic links, the search covers the folders above each of their targets.
     package static func exposedFolder(above path: String) -> String? { exposedFolder(above: path, links: 40) }
 
     private static func exposedFolder(above path: String, links: Int) -> String? {

@@ -14,7 +14,7 @@ extension PrivateDirectory {
     /// - Parameters:
     ///   - name: the file's name.
     ///   - limit: the largest size accepted, in bytes.
-    /// - Returns: the content, or `nil` where there is no such file.
+    /// - Returns: the content, or `nil` if there is no such file.
     /// - Throws: ``ErrorCode/inputOutput``.
     package borrowing func read(_ name: String, limit: Int) throws(CredentialError) -> [UInt8]? {
         // Without O_NONBLOCK the opening of a FIFO would wait for a writer.
@@ -37,9 +37,9 @@ extension PrivateDirectory {
     /// On failure the old file is as it was and no temporary file stays.
     ///
     /// - Parameters:
-    ///   - tidying: whether to look through the folder for what killed processes have left.
-    ///   - isDurable: whether it is to outlive a crash of the machine from when this returns; where not, nothing waits for
-    ///     the disk, and after a crash it may be empty.
+    ///   - tidying: whether to search the directory for files that killed processes have left.
+    ///   - isDurable: whether it is to outlive a crash of the machine from when this returns. If not, the call does
+    ///     not wait for the disk, and after a crash the file may be empty.
     /// - Throws: ``ErrorCode/inputOutput``.
     package borrowing func write(
         _ content: [UInt8], to name: String, tidying: Bool = true, isDurable: Bool = true
@@ -47,7 +47,7 @@ extension PrivateDirectory {
         var temporary = try writeTemporary(content, for: name, isDurable: isDurable)
         var result = unsafe renameat(descriptor.number, temporary, descriptor.number, name)
         if result != 0, errno == ENOENT {
-            // The clock was set meanwhile, and somebody took the file for one that was left behind.
+            // The clock was set meanwhile, and another process took the file for one that was left behind.
             temporary = try writeTemporary(content, for: name, isDurable: isDurable)
             result = unsafe renameat(descriptor.number, temporary, descriptor.number, name)
         }
@@ -66,7 +66,7 @@ extension PrivateDirectory {
     /// Writes a file that is to get another name, with mode 0600.
     ///
     /// - Parameter isDurable: whether its content outlives a crash of the machine from when this returns.
-    /// - Returns: what it is called until then.
+    /// - Returns: its name until then.
     /// - Throws: ``ErrorCode/inputOutput``; then there is no such file.
     borrowing func writeTemporary(
         _ content: [UInt8], for name: String, isDurable: Bool = true
@@ -86,7 +86,7 @@ extension PrivateDirectory {
         return temporary
     }
 
-    /// Removes a file; removing what is not there is no error.
+    /// Removes a file; removing a missing file is no error.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
     package borrowing func remove(_ name: String) throws(CredentialError) {
@@ -96,7 +96,7 @@ extension PrivateDirectory {
         }
     }
 
-    /// Gives a file another name, replacing what has it.
+    /// Gives a file another name, replacing the file that has it.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
     package borrowing func rename(_ name: String, to newName: String) throws(CredentialError) {
@@ -107,8 +107,8 @@ extension PrivateDirectory {
         }
     }
 
-    /// Gives a file a second name, replacing what has it: what is then written in its place leaves the old content
-    /// there. Durable with the next write in the folder.
+    /// Gives a file a second name, replacing the file that has it: when the first name is written later, the second
+    /// keeps the old content. Durable with the next write in the folder.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
     package borrowing func keep(_ name: String, as second: String) throws(CredentialError) {
@@ -126,7 +126,7 @@ extension PrivateDirectory {
         }
     }
 
-    /// Opens a file for appending or locking, and makes it with mode 0600 where it is missing.
+    /// Opens a file for appending or locking, and makes it with mode 0600 if it is missing.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
     package borrowing func openShared(
@@ -140,7 +140,7 @@ extension PrivateDirectory {
         return file
     }
 
-    /// Opens a file where it exists, for reading or for both, checked as by ``read(_:limit:)``.
+    /// Opens a file if it exists, for reading or for both, checked as by ``read(_:limit:)``.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
     package borrowing func openExisting(
@@ -157,7 +157,7 @@ extension PrivateDirectory {
         isCurrent(file.number, name)
     }
 
-    /// Whether `name` still leads to the file that is open at a descriptor of somebody else.
+    /// Whether `name` still leads to the file that is open at a descriptor of the caller's.
     package borrowing func isCurrent(_ file: Int32, _ name: String) -> Bool {
         var open = stat(), named = stat()
         guard unsafe fstat(file, &open) == 0,
@@ -205,10 +205,11 @@ extension PrivateDirectory {
         throw CredentialError(.inputOutput, "other users can open \(shown)", hint: "chmod 600 '\(shown)'")
     }
 
-    /// Tidies up after killed processes; whatever fails here is of no consequence.
+    /// Removes the temporary files of killed processes; any failure here is of no consequence.
     package borrowing func removeStaleTemporaries() {
-        // The time is that of the folder, whose clock gives the files theirs: this process's may be another. It is asked for by the
-        // call that asks for theirs: what gives a process another clock (libfaketime) may know one call and not the other.
+        // The time is that of the folder, whose clock gives the files theirs: this process's may be another. It is
+        // read by the call that reads theirs: a tool that gives a process another clock (libfaketime) may know one
+        // call and not the other.
         var folder = stat()
         guard unsafe fstatat(descriptor.number, ".", &folder, AT_SYMLINK_NOFOLLOW) == 0 else { return }
         var hidden: [String] = []

@@ -5,7 +5,7 @@ import Glibc
 extension PrivateDirectory {
     /// Makes a file of at least `size` bytes that the disk has room for, in place of an older one.
     ///
-    /// - Throws: ``ErrorCode/inputOutput``; then nothing has changed.
+    /// - Throws: ``ErrorCode/inputOutput``; then the file is unchanged.
     package borrowing func reserve(_ size: Int, in name: String) throws(CredentialError) {
         let temporary = try reserveTemporary(size, for: name, beginning: [])
         if unsafe renameat(descriptor.number, temporary, descriptor.number, name) != 0 {
@@ -15,16 +15,16 @@ extension PrivateDirectory {
         }
     }
 
-    /// As ``reserve(_:in:)``, for a file whose beginning says whose it is. It gets its name when all that is in it: of all who do that
-    /// at once one succeeds.
+    /// As ``reserve(_:in:)``, for a file whose beginning says whose it is. It gets its name when all that is in it:
+    /// of all who do that at once one succeeds.
     ///
     /// - Parameters:
     ///   - size: how many bytes it has at least.
     ///   - name: the file's name.
     ///   - beginning: its first bytes; the others are zero.
-    ///   - isFree: is given the beginning of the file that is there, `nil` where there is none.
-    /// - Returns: `false` where `isFree` said no.
-    /// - Throws: ``ErrorCode/inputOutput``, ``ErrorCode/lockTimeout``; then nothing has changed.
+    ///   - isFree: is given the beginning of the file that is there, `nil` if there is no file.
+    /// - Returns: `false` if `isFree` returned `false`.
+    /// - Throws: ``ErrorCode/inputOutput``, ``ErrorCode/lockTimeout``; then the file is unchanged.
     package borrowing func reserve(
         _ size: Int, in name: String, beginning: [UInt8], where isFree: ([UInt8]?) -> Bool
     ) throws(CredentialError) -> Bool {
@@ -44,9 +44,9 @@ extension PrivateDirectory {
         return false
     }
 
-    /// Has a reserved file take at least `size` bytes, where its beginning is as expected; the beginning stays.
+    /// Grows a reserved file to at least `size` bytes, if its beginning is as expected; the beginning stays.
     ///
-    /// - Returns: `false` where there is no such file.
+    /// - Returns: `false` if there is no such file.
     /// - Throws: ``ErrorCode/inputOutput``.
     package borrowing func extendReserve(
         _ size: Int, in name: String, where isOwn: ([UInt8]) -> Bool
@@ -60,9 +60,9 @@ extension PrivateDirectory {
         return true
     }
 
-    /// Removes a reserved file, if its beginning is as expected; removing what is not there is no error.
+    /// Removes a reserved file, if its beginning is as expected; removing a missing file is no error.
     ///
-    /// - Throws: ``ErrorCode/inputOutput``, ``ErrorCode/lockTimeout``; then nothing has changed.
+    /// - Throws: ``ErrorCode/inputOutput``, ``ErrorCode/lockTimeout``; then the file is unchanged.
     package borrowing func removeReserve(
         _ name: String, where isOver: ([UInt8]) -> Bool
     ) throws(CredentialError) {
@@ -83,7 +83,7 @@ extension PrivateDirectory {
         let number = unsafe openat(descriptor.number, temporary, O_RDWR | O_NOFOLLOW | O_CLOEXEC)
         var failure = number < 0 ? errno : 0
         if number >= 0 {
-            // Takes the blocks now. It writes to each of them where the file system has no better way.
+            // Takes the blocks now. It writes to each of them if the file system has no better way.
             failure = posix_fallocate(number, 0, off_t(max(size, beginning.count)))
             close(number)
         }
@@ -96,7 +96,7 @@ extension PrivateDirectory {
 
     /// Replaces a file by writing into a reserved one; durable when this returns.
     ///
-    /// - Returns: `false` when nothing or too little was reserved; then nothing has changed.
+    /// - Returns: `false` when no reserve, or too small a reserve, was there; then the file is unchanged.
     /// - Throws: ``ErrorCode/inputOutput``; then the old file is as it was.
     package borrowing func writeReserved(
         _ content: [UInt8], from reserved: String, to name: String

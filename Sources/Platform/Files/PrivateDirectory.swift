@@ -1,11 +1,11 @@
 package import CredentialCore
 import Glibc
 
-/// A folder of our own, open: nobody else can write in it, and no other user's symbolic link leads there.
+/// A directory of our own, open: no other user can write in it, and no other user's symbolic link leads there.
 ///
-/// Everything in it is reached through the descriptor, so that nothing can be exchanged between a check and its
-/// use. A link on the way is followed where it is the user's own or root's, as one that `stow` made; where it leads is
-/// checked as any other folder.
+/// Everything in it is reached through the descriptor, so that no entry can be exchanged between a check and its
+/// use. A link on the way is followed if it is the user's own or root's, as one that `stow` made; its target is
+/// checked as any other directory.
 package struct PrivateDirectory: ~Copyable, Sendable {
     /// The path, for messages and for watching.
     package let path: String
@@ -19,12 +19,13 @@ package struct PrivateDirectory: ~Copyable, Sendable {
         user = geteuid()
     }
 
-    /// Opens a folder and makes what is missing on the way, with mode 0700.
+    /// Opens a directory and makes the missing ones on the way, with mode 0700.
     ///
     /// - Parameters:
     ///   - components: the names below `base`.
     ///   - base: an absolute path.
-    /// - Throws: ``ErrorCode/inputOutput``, also for a folder that is a link, of another user or writable by others.
+    /// - Throws: ``ErrorCode/inputOutput``, also for a folder that is a link, of another user or writable by
+    ///   others.
     package static func create(
         _ components: [String], below base: String
     ) throws(CredentialError) -> PrivateDirectory {
@@ -36,7 +37,7 @@ package struct PrivateDirectory: ~Copyable, Sendable {
         return folder
     }
 
-    /// Opens a folder, or gives `nil` where there is none.
+    /// Opens a directory, or returns `nil` if it does not exist.
     ///
     /// - Throws: as ``create(_:below:)``.
     package static func open(
@@ -114,7 +115,7 @@ package struct PrivateDirectory: ~Copyable, Sendable {
 
     /// Opens a folder in another; a link of the user's own or of root's is followed, as `stow` makes them.
     ///
-    /// - Returns: the descriptor; below 0, and `errno`, where there is no such folder.
+    /// - Returns: the descriptor; below 0, and `errno`, if there is no such directory.
     static func enter(_ name: String, from folder: borrowing FileDescriptor) -> Int32 {
         let flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC
         let number = unsafe openat(folder.number, name, flags | O_NOFOLLOW)
@@ -131,8 +132,8 @@ package struct PrivateDirectory: ~Copyable, Sendable {
         return unsafe openat(folder.number, name, flags)
     }
 
-    /// Checks who owns the nearest folder that is there: what is made in another user's would be in that user's way, as
-    /// after `sudo credmgr`, and what lies in one that everybody can write in is nobody's for long.
+    /// Checks the owner of the nearest existing directory. A directory in another user's would be in that user's
+    /// way, as after `sudo credmgr`, and one in a directory that all users can write in is not safe for long.
     private static func checkGround(_ base: String) throws(CredentialError) {
         var place = base
         var status = stat()
@@ -142,7 +143,7 @@ package struct PrivateDirectory: ~Copyable, Sendable {
         }
         let shown = CredentialError.shownPath(place)
         let user = geteuid()
-        // Nobody but root makes folders for others; root itself has no business in a user's.
+        // Only root makes directories for others; root itself has no business in a user's.
         if status.st_uid != user, status.st_uid != 0 {
             throw CredentialError(
                 .inputOutput, "the directory \(shown) belongs to another user (uid \(status.st_uid))",
@@ -195,7 +196,7 @@ package struct PrivateDirectory: ~Copyable, Sendable {
         }
     }
 
-    /// Makes a folder and those above it; what exists already stays as it is.
+    /// Makes a directory and those above it; existing ones stay as they are.
     private static func makeFolders(_ path: String) throws(CredentialError) {
         if unsafe access(path, F_OK) == 0 { return }
         for place in path.utf8.indices.dropFirst() where path.utf8[place] == UInt8(ascii: "/") {
@@ -206,7 +207,7 @@ package struct PrivateDirectory: ~Copyable, Sendable {
 
     private static func makeFolder(_ path: String) throws(CredentialError) {
         if unsafe mkdir(path, 0o700) != 0, errno != EEXIST {
-            // Above the home folder even making what exists can be forbidden.
+            // Above the home directory even making an existing directory can be forbidden.
             let failure = errno
             if unsafe access(path, F_OK) != 0 {
                 throw .unmade("cannot create the directory", path, number: failure)

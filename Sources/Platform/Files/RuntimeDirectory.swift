@@ -1,10 +1,10 @@
 package import CredentialCore
 import Glibc
 
-/// The user's folder of files that are for the moment, in memory where the machine is set up as usual:
+/// The user's directory of short-lived files, in memory if the machine is set up as usual:
 /// `$XDG_RUNTIME_DIR/credmgr`, else `/run/user/UID/credmgr`, else `/dev/shm/credmgr-UID`.
 ///
-/// Nothing in it is ever synced. The owner of the folder is checked; the kind of its file system is not.
+/// No file in it is ever synced. The owner of the folder is checked; the kind of its file system is not.
 package struct RuntimeDirectory: ~Copyable, Sendable {
     /// The folder itself.
     package let folder: PrivateDirectory
@@ -23,7 +23,7 @@ package struct RuntimeDirectory: ~Copyable, Sendable {
     /// A size that holds nearly every file.
     private static let usualSize = 8192
 
-    /// The folder, if it is there and nobody else can write in it.
+    /// The directory, if it is there and no other user can write in it.
     ///
     /// - Parameter runtime: `$XDG_RUNTIME_DIR`.
     package static func open(runtime: String?) -> RuntimeDirectory? {
@@ -41,7 +41,7 @@ package struct RuntimeDirectory: ~Copyable, Sendable {
         return nil
     }
 
-    /// The folder, made where it is missing; `nil` where the machine has no place for it.
+    /// The directory, made if it is missing; `nil` if the machine has no place for it.
     ///
     /// - Parameter runtime: `$XDG_RUNTIME_DIR`.
     package static func make(runtime: String?) -> RuntimeDirectory? {
@@ -68,7 +68,7 @@ package struct RuntimeDirectory: ~Copyable, Sendable {
         }
     }
 
-    /// Whether nobody but the user and root can put something else in the place of what is in `base`.
+    /// Whether only the user and root can replace the entries of `base`.
     static func isTrusted(_ base: String, isShared: Bool) -> Bool {
         var status = stat()
         guard unsafe stat(base, &status) == 0 else { return false }
@@ -79,7 +79,7 @@ package struct RuntimeDirectory: ~Copyable, Sendable {
 
     // MARK: Files, named by a path below the folder
 
-    /// The content of a file; `nil` where there is none or it is larger than `limit`.
+    /// The content of a file; `nil` if there is no file or it is larger than `limit`.
     package borrowing func read(_ path: String, limit: Int) -> [UInt8]? {
         let number = unsafe openat(
             folder.descriptor.number, path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC)
@@ -106,7 +106,7 @@ package struct RuntimeDirectory: ~Copyable, Sendable {
         )
         if number < 0 { return false }
         let file = FileDescriptor(owning: number)
-        // The time of a file is its end: whoever sweeps need not open it.
+        // The time of a file is its end: a process that sweeps need not open it.
         let times = [
             timespec(tv_sec: Int(clamping: end.epochSeconds), tv_nsec: 0),
             timespec(tv_sec: Int(clamping: end.epochSeconds), tv_nsec: 0),
@@ -123,7 +123,7 @@ package struct RuntimeDirectory: ~Copyable, Sendable {
     /// Removes a file; one that is not there is as good as removed.
     package borrowing func remove(_ path: String) { _ = unsafe unlinkat(folder.descriptor.number, path, 0) }
 
-    /// The names in a folder; none where there is no such folder.
+    /// The names in a directory; empty if there is no such directory.
     package borrowing func names(in path: String) -> [String] {
         let number = unsafe openat(
             folder.descriptor.number, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)

@@ -1,9 +1,9 @@
 package import CredentialCore
 import Glibc
 
-/// A private file that is there while this process is, in memory rather than on a disk where that can be had.
+/// A private file that is there while this process is, in memory rather than on a disk if possible.
 ///
-/// Each file has a lock file that its process holds; what a killed process has left is removed by the next one.
+/// Each file has a lock file that its process holds; the next process removes the files of a killed one.
 package final class RuntimeFile: Sendable {
     /// The path of the file.
     package var path: String { folder.path(of: name) }
@@ -24,7 +24,7 @@ package final class RuntimeFile: Sendable {
     ///   - suffix: how its name ends.
     ///   - runtime: `$XDG_RUNTIME_DIR`; without one that is the user's own, as ``RuntimeDirectory`` says.
     ///   - otherwise: an absolute path, for machines that have neither.
-    /// - Throws: ``ErrorCode/inputOutput``; ``ErrorCode/storeUnavailable`` where locks do not work.
+    /// - Throws: ``ErrorCode/inputOutput``; ``ErrorCode/storeUnavailable`` if locks do not work.
     package init(
         prefix: String, suffix: String = "", runtime: String?, otherwise: String
     ) throws(CredentialError) {
@@ -47,8 +47,8 @@ package final class RuntimeFile: Sendable {
         self.lock = lock
     }
 
-    /// Replaces the content as a whole: a reader sees the old one or the new one. It goes with its process, so nobody waits
-    /// until a disk has it.
+    /// Replaces the content as a whole: a reader sees the old one or the new one. It goes with its process, so the
+    /// write does not wait for the disk.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
     package func write(_ bytes: [UInt8]) throws(CredentialError) {

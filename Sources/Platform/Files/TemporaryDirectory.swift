@@ -6,7 +6,7 @@ package final class TemporaryDirectory {
     /// Its path.
     package let path: String
 
-    /// Makes a folder of mode 0700 in `parent`, with a name nobody can guess.
+    /// Makes a directory of mode 0700 in `parent`, with a name that cannot be guessed.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
     package init(in parent: String, name: String) throws(CredentialError) {
@@ -18,7 +18,7 @@ package final class TemporaryDirectory {
 
     deinit { Self.remove(path) }
 
-    /// Removes a folder and what is in it, following no link. Files that cannot be removed stay.
+    /// Removes a directory and its content, following no link. Files that cannot be removed stay.
     private static func remove(_ path: String) {
         for name in (try? FileNames.inFolder(path)) ?? [] {
             let entry = "\(path)/\(name)"

@@ -1,21 +1,21 @@
 package import CredentialCore
 import Glibc
 
-/// A folder of programs and data that were installed, open: nobody but the user and root can change what is in it.
+/// A directory of installed programs and data, open: only the user and root can change its content.
 ///
-/// No symbolic link leads there from its base but one to the data folder, and none is followed in it.
+/// No symbolic link leads there from its base but one to the data directory, and no link is followed in it.
 package struct TrustedDirectory: ~Copyable, Sendable {
     /// The path, for messages and for starting programs.
     package let path: String
     private let descriptor: FileDescriptor
 
-    /// Opens a folder below `base`, which may be a link; of what is below the first may, if it is of the user's own or of root's:
-    /// the data folder may lie elsewhere.
+    /// Opens a directory below `base`, which may be a link. The first component below it may be a link, too, if it
+    /// is of the user's own or of root's, since the data directory may be on another disk.
     ///
     /// - Parameter components: the names on the way.
-    /// - Returns: `nil` where there is no such folder.
-    /// - Throws: ``ErrorCode/inputOutput`` for a component that is a link or no folder, or that somebody else than the
-    ///   user and root owns or can write.
+    /// - Returns: `nil` if there is no such directory.
+    /// - Throws: ``ErrorCode/inputOutput`` for a component that is a link or no directory, or that a user other
+    ///   than the user and root owns or can write.
     package static func open(
         _ components: [String], below base: String
     ) throws(CredentialError) -> TrustedDirectory? {
@@ -70,7 +70,7 @@ package struct TrustedDirectory: ~Copyable, Sendable {
     /// Reads a regular file in it that only the user and root can write.
     ///
     /// - Parameter limit: the largest size accepted, in bytes.
-    /// - Throws: ``ErrorCode/inputOutput``, also where there is no such file.
+    /// - Throws: ``ErrorCode/inputOutput``, also if there is no such file.
     package borrowing func read(_ name: String, limit: Int) throws(CredentialError) -> [UInt8] {
         let place = path + "/" + name
         let file = try openFile(name, O_RDONLY | O_NONBLOCK)
@@ -145,17 +145,17 @@ package struct TrustedDirectory: ~Copyable, Sendable {
 
 /// The users that may have made or changed a trusted file or folder: the user and root.
 package enum OwnershipCheck {
-    /// Whether root alone can change a file or a folder, and what a symbolic link there leads to.
+    /// Whether root alone can change a file or a directory, and the target of a symbolic link there.
     package static func areRoots(_ path: String) -> Bool {
         var link = stat(), place = stat()
         guard unsafe lstat(path, &link) == 0, unsafe stat(path, &place) == 0 else { return false }
         return link.st_uid == 0 && place.st_uid == 0 && place.st_mode & (place.st_gid == 0 ? 0o002 : 0o022) == 0
     }
 
-    /// Checks the owner and the mode. The group may write where it has the number of the owner: the user's private
+    /// Checks the owner and the mode. The group may write if it has the number of the owner: the user's private
     /// group.
     ///
-    /// - Parameter hint: what to do about a wrong owner.
+    /// - Parameter hint: how to fix a wrong owner.
     /// - Throws: ``ErrorCode/inputOutput``.
     static func check(_ status: stat, _ path: String, otherwise hint: LocalizedMessage) throws(CredentialError) {
         let shown = CredentialError.shownPath(path)

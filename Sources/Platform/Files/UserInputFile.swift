@@ -15,13 +15,13 @@ package struct UserInputFile: Sendable {
 
     /// Reads a file.
     ///
-    /// Symbolic links are followed. A file that somebody else than the user and root could have written is
-    /// refused. Its group may write where the group has the number of the owner: the user's private group.
+    /// Symbolic links are followed. A file that a user other than the user and root could have written is refused.
+    /// Its group may write if the group has the number of the owner: the user's private group.
     ///
-    /// `/dev/fd/N` is what stands behind a descriptor of this process, a pipe of the caller's included.
+    /// `/dev/fd/N` is the file behind a descriptor of this process, also a pipe of the caller's.
     ///
     /// - Parameter limit: the largest size accepted, in bytes.
-    /// - Returns: `nil` where there is no such file.
+    /// - Returns: `nil` if there is no such file.
     /// - Throws: ``ErrorCode/inputOutput``; ``ErrorCode/configuration`` for a folder or anything else that is no
     ///   file.
     package static func read(_ path: String, limit: Int) throws(CredentialError) -> UserInputFile? {

@@ -8,14 +8,14 @@ package final class UserOutputFile {
 
     /// Creates the file, mode 0600 by our umask, or empties it. Links are followed as ``OutputPlace`` allows.
     ///
-    /// - Throws: ``ErrorCode/denied`` for a link that somebody else made, or could exchange, and for a file that
-    ///   somebody else made in a directory for all; ``ErrorCode/inputOutput``.
+    /// - Throws: ``ErrorCode/denied`` for a link that another user made, or could exchange, and for a file that
+    ///   another user made in a directory for all; ``ErrorCode/inputOutput``.
     package init(_ path: String) throws(CredentialError) {
         let place = try OutputPlace(of: path, makesDirectories: false)
         let number = place.open(O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, mode: 0o666)
         guard number >= 0 else { throw .system("cannot write", path, number: errno) }
         let opened = FileDescriptor(owning: number)
-        // Another user may have made it in between, so what counts is the file that is open.
+        // Another user may have made it in between, so the check is of the file that is open.
         try place.checkMaker(of: opened, path)
         if opened.status().map({ $0.st_mode & S_IFMT == S_IFREG }) ?? false, ftruncate(number, 0) != 0 {
             throw .system("cannot write", path, number: errno)
@@ -25,10 +25,11 @@ package final class UserOutputFile {
     }
 
     /// Replaces a file as a whole: a reader sees the old one or the new one. Links are followed as ``OutputPlace``
-    /// allows, and the mode of a file that was there is kept, but for a secret; a new one is of mode 0600, or 0700 for
-    /// a program.
+    /// allows, and the mode of a file that was there is kept, but for a secret; a new one is of mode 0600, or 0700
+    /// for a program.
     ///
-    /// - Throws: ``ErrorCode/denied`` for a link that somebody else made or could exchange; ``ErrorCode/inputOutput``.
+    /// - Throws: ``ErrorCode/denied`` for a link that another user made or could exchange;
+    ///   ``ErrorCode/inputOutput``.
     package static func replace(
         _ path: String, _ bytes: [UInt8], isProgram: Bool = false, isSecret: Bool = false
     ) throws(CredentialError) {
@@ -68,8 +69,8 @@ package final class UserOutputFile {
             hint: "mount the directory of the file instead of the file")
     }
 
-    /// Removes a file that is no longer to be read, where links lead as ``OutputPlace`` allows; one that is mounted by itself
-    /// is emptied. One that is not there is done.
+    /// Removes a file that is no longer to be read, along links as ``OutputPlace`` allows; one that is mounted by
+    /// itself is emptied. One that is not there is done.
     ///
     /// - Throws: ``ErrorCode/denied`` as ``replace(_:_:isProgram:isSecret:)``; ``ErrorCode/inputOutput``.
     package static func withdraw(_ path: String) throws(CredentialError) {
@@ -103,9 +104,9 @@ package final class UserOutputFile {
         return bytes.isEmpty ? nil : String(decoding: bytes.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// Makes a link, its folders where they are missing, in place of a link that was there.
+    /// Makes a link, and its missing directories, in place of a link that was there.
     ///
-    /// - Throws: ``ErrorCode/inputOutput`` where something else has the name.
+    /// - Throws: ``ErrorCode/inputOutput`` if a file or directory has the name.
     package static func link(_ path: String, to target: String) throws(CredentialError) {
         if let slash = path.lastIndex(of: "/") { try makeFolders(String(path[..<slash])) }
         if linkTarget(path) != nil { try remove(path) }

@@ -2,17 +2,18 @@ import CLinux
 package import CredentialCore
 import Glibc
 
-/// Runs a program to its end: feeds it, collects what it prints, and does not wait for ever.
+/// Runs a program to its end: feeds it, collects its output, and does not wait for ever.
 package struct ChildProgram: Sendable {
     /// How a run ended.
     package enum Ending: Sendable, Hashable {
-        /// The program ended by itself or by somebody's signal.
+        /// The program ended by itself or by a signal.
         case ended(TerminationStatus)
         /// It took too long and was killed.
         case timedOut
         /// It printed more than the limit and was killed.
         case outputTooLarge
-        /// It took too long or printed too much, was asked to end, and has not: it was left to itself, under this number.
+        /// It took too long or printed too much, was asked to end, and has not: it was left to itself, under this
+        /// number.
         case left(process: Int32)
     }
 
@@ -22,18 +23,19 @@ package struct ChildProgram: Sendable {
         package let ending: Ending
         /// The bytes that the program printed on standard output, at most the limit.
         package let output: [UInt8]
-        /// The beginning of what it printed on standard error, at most the limit.
+        /// The beginning of its output on standard error, at most the limit.
         package let errorOutput: [UInt8]
     }
 
-    /// The program to start; its three streams are pipes, whatever the launch says.
+    /// The program to start; its three streams are pipes, even if the launch names others.
     package var launch: SpawnConfiguration
     /// The most to take from standard output, in bytes; more ends the program. Of standard error the rest is
     /// thrown away.
     package var limit: Int
     /// The time it may take.
     package var seconds: Int
-    /// How long a program that was asked to end (SIGTERM) may take until SIGKILL, or until it is left, in milliseconds.
+    /// How long a program that was asked to end (SIGTERM) may take until SIGKILL, or until it is left, in
+    /// milliseconds.
     private let grace: Int64
     /// Whether SIGKILL ends it after that time; else it is left.
     private let isKilled: Bool
@@ -52,8 +54,8 @@ package struct ChildProgram: Sendable {
 
     /// Runs the program. SIGPIPE must be ignored (``ProcessHardening/harden()``).
     ///
-    /// It is over when the program itself has ended, even if a child of it still holds the pipes; such children end, too,
-    /// where the launch says so (``SpawnConfiguration/endsItsGroup``).
+    /// It is over when the program itself has ended, even if a child of it still holds the pipes; such children
+    /// end, too, if the launch requires it (``SpawnConfiguration/endsItsGroup``).
     ///
     /// - Throws: ``ErrorCode/inputOutput`` when it cannot be started.
     package func run(input: [UInt8] = []) throws(CredentialError) -> Outcome {

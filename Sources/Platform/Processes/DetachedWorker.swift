@@ -1,8 +1,8 @@
 package import CredentialCore
 import Glibc
 
-/// A program that finishes its work whatever becomes of its caller: it has a session of its own, holds the caller's
-/// lock, and is given its whole input before the caller waits for its answer.
+/// A program that finishes its work even if its caller ends: it has a session of its own, holds the caller's lock,
+/// and is given its whole input before the caller waits for its response.
 package struct DetachedWorker: Sendable {
     /// How to start it; its streams and its session are set here.
     private var launch: SpawnConfiguration
@@ -23,10 +23,11 @@ package struct DetachedWorker: Sendable {
     ///
     /// - Parameters:
     ///   - seconds: how long to wait; the worker goes on after that.
-    ///   - outlivesCaller: whether the worker can go on without this process; else it is waited for to its end, which
-    ///     ``WorkerLife`` bounds.
-    ///   - whenLate: called once when the time is over and the worker is waited for all the same.
-    /// - Throws: ``ErrorCode/inputOutput`` when it cannot be started, ``ErrorCode/temporary`` when the time is over.
+    ///   - outlivesCaller: whether the worker can go on without this process; else it is waited for to its end,
+    ///     which ``WorkerLife`` bounds.
+    ///   - whenLate: called once when the time is over and the caller still waits for the worker.
+    /// - Throws: ``ErrorCode/inputOutput`` when it cannot be started, ``ErrorCode/temporary`` when the time is
+    ///   over.
     package func run(
         _ input: [UInt8], holding lock: any HeldLock, seconds: Int, outlivesCaller: Bool = true,
         whenLate: () -> Void = {}
@@ -65,7 +66,8 @@ package struct DetachedWorker: Sendable {
             if count <= 0 || answer.count > Self.answerLimit { break }
             answer += piece[..<count]
         }
-        // Not aside: a caller that ended first would leave it to the first process of a container, which may collect none.
+        // Not aside: a caller that ended first would leave it to the first process of a container, which may
+        // collect no children.
         _ = program.wait()
         return answer
     }

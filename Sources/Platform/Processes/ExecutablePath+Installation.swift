@@ -16,13 +16,14 @@ extension ExecutablePath {
         return path.dropLast(installed.utf8.count) + "/bin/credmgr"
     }
 
-    /// The folder with the message catalogues of the installation that this is the full program of; `nil` for another.
+    /// The folder with the message catalogues of the installation that this is the full program of; `nil` for
+    /// another.
     package static var catalogues: String? {
         guard let path = UserOutputFile.linkTarget(itself), path.hasSuffix(installed) else { return nil }
         return path.dropLast(installed.utf8.count) + "/share/locale"
     }
 
-    /// The path of the first program of that name in `PATH` that is not this one, by whatever link it is reached.
+    /// The path of the first program of that name in `PATH` that is not this one, through any link.
     package static func findOther(_ word: String, environment: [String: String]) -> String? {
         let files = SystemFileStates()
         // Both programs of an installation are this one.
@@ -39,7 +40,7 @@ extension ExecutablePath {
 package enum InstalledProgram {
     private static let folders = ["/usr/local/bin", "/usr/bin"]
 
-    /// Its path: the first that root owns and nobody else can write. Never one that `PATH` leads to.
+    /// Its path: the first that root owns and no other user can write. Never one that `PATH` leads to.
     package static func find() -> String? {
         folders.lazy.map { $0 + "/credmgr" }.first { path in
             var status = stat()

@@ -5,7 +5,7 @@ extension ForegroundChild {
     ///
     /// - Parameters:
     ///   - meanwhile: runs on a thread of its own, which is not waited for.
-    ///   - unattended: is told why the system gives no thread; the program is waited for all the same.
+    ///   - unattended: is given the reason if the system gives no thread; the call still waits for the program.
     package consuming func end(
         meanwhile: @escaping @Sendable () -> Void, unattended: (CredentialError) -> Void
     ) -> TerminationStatus {

@@ -4,11 +4,11 @@ import Glibc
 
 /// A program that runs in the place of this process: it has our streams, and the signals that we get.
 ///
-/// Signals of the terminal reach the program by themselves, as it stands in the same group of processes; those that
-/// somebody sends to this process are passed on. SIGKILL and SIGSTOP cannot be.
+/// Signals of the terminal reach the program by themselves, as it is in the same process group; signals that are
+/// sent to this process are passed on. SIGKILL and SIGSTOP cannot be.
 ///
-/// With one of these this process ends by none of the signals passed on, so it should end itself as the program did:
-/// ``TerminationStatus/endThisProcess()``.
+/// With one of these, the signals that are passed on do not end this process, so it should end itself as the
+/// program did: ``TerminationStatus/endThisProcess()``.
 package struct ForegroundChild: ~Copyable, Sendable {
     private static let passedOn = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2]
     /// `SI_KERNEL`: the kernel sent the signal, to the whole group of the terminal.
@@ -17,7 +17,7 @@ package struct ForegroundChild: ~Copyable, Sendable {
     /// The program.
     package let program: RunningProgram
 
-    /// Starts a program, with our streams whatever the launch says.
+    /// Starts a program, with our streams even if the launch names others.
     ///
     /// - Throws: ``ErrorCode/inputOutput`` when it cannot be started; then signals are as they were.
     package init(starting launch: SpawnConfiguration) throws(CredentialError) {
@@ -39,8 +39,8 @@ package struct ForegroundChild: ~Copyable, Sendable {
         }
     }
 
-    /// Goes on with a program that this process has started as a companion before it became this program (execve(2)),
-    /// which keeps children, and the signals that are blocked and pending.
+    /// Goes on with a program that this process has started as a companion before it became this program
+    /// (execve(2)), which keeps children, and the signals that are blocked and pending.
     ///
     /// - Parameter process: a child, by ``isChild(_:)``.
     package init(of process: Int32) {
@@ -58,7 +58,7 @@ package struct ForegroundChild: ~Copyable, Sendable {
     /// Waits until the program has ended, a signal was passed on, or so many seconds are over.
     ///
     /// - Parameter seconds: without limit for `nil`.
-    /// - Returns: how the program ended; `nil` where nothing is known of its end yet.
+    /// - Returns: how the program ended; `nil` if its end is not known yet.
     package borrowing func ending(within seconds: Int64?) -> TerminationStatus? {
         // Before the wait: another child's end may have covered this one's.
         if let ending = program.endingNow() { return ending }
@@ -94,7 +94,8 @@ package struct ForegroundChild: ~Copyable, Sendable {
 }
 
 extension TerminationStatus {
-    /// Ends this process in the same way, so that its caller sees what the program's caller would have seen.
+    /// Ends this process in the same way, so that its caller sees the status that the program's caller would have
+    /// seen.
     package func endThisProcess() -> Never {
         if case .killed(let number) = self {
             signal(number, SIG_DFL)

@@ -1,12 +1,12 @@
 import Glibc
 
-/// The terminal, lent to a program that leads a group of processes of its own, as a shell lends it to a job: its keys
-/// reach the program, and what the program reads from it does not stop it. It is taken back at the end.
+/// The terminal, lent to a program that leads a process group of its own, as a shell lends it to a job. Its keys
+/// reach the program, and reading from it does not stop the program. It is taken back at the end.
 struct ForegroundProcessGroup {
-    /// The terminal's descriptor; -1 where none was lent.
+    /// The terminal's descriptor; -1 if no terminal was lent.
     private let terminal: Int32
 
-    /// Opens it, where this process has one and stands in its foreground. The program takes the foreground itself as it
+    /// Opens it, if this process has one and is in its foreground. The program takes the foreground itself as it
     /// starts (``SpawnConfiguration/terminal``): were it given later, a key could come between.
     ///
     /// - Parameter isWanted: whether to lend it at all.
@@ -20,7 +20,7 @@ struct ForegroundProcessGroup {
         terminal = number
     }
 
-    /// The terminal that is lent; `nil` for none.
+    /// The terminal that is lent; `nil` if no terminal is.
     var descriptor: Int32? { terminal < 0 ? nil : terminal }
 
     /// Takes it back. Call it once.

@@ -6,7 +6,7 @@ package struct InheritedSettings: Sendable {
     private let fileMode: mode_t
     private let core: rlimit
 
-    /// Sets what is right for a process that holds tokens, and remembers what was set before: new files belong to
+    /// Applies the settings for a process that holds tokens, and remembers the earlier ones: new files belong to
     /// the user alone, and there is no core file.
     package static func replace() -> InheritedSettings {
         var core = rlimit()
@@ -16,7 +16,7 @@ package struct InheritedSettings: Sendable {
         return InheritedSettings(fileMode: umask(ownersOnly), core: core)
     }
 
-    /// Sets what was set before.
+    /// Restores the earlier settings.
     package func restore() {
         var before = core
         _ = unsafe setrlimit(Self.coreLimit, &before)

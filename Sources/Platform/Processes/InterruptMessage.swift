@@ -2,15 +2,15 @@ package import CredentialCore
 import Glibc
 import Synchronization
 
-/// Writes a message to standard error if SIGINT ends the process. A signal handler may do little: the text is in memory that is not
-/// freed while it may be written.
+/// Writes a message to standard error if SIGINT ends the process. A signal handler may do little: the text is in
+/// memory that is not freed while it may be written.
 package enum InterruptMessage {
     private nonisolated(unsafe) static var text: UnsafeMutableBufferPointer<UInt8>?
 
-    /// Has `words` written to standard error if SIGINT ends the process while `work` goes on. One call at a time says
-    /// something, the others do their work only.
+    /// Has `words` written to standard error if SIGINT ends the process while `work` goes on. One call at a time
+    /// says something, the others do their work only.
     ///
-    /// - Throws: what `work` throws.
+    /// - Throws: the errors of `work`.
     package static func during<Value>(
         _ words: String, _ work: () throws(CredentialError) -> Value
     ) throws(CredentialError) -> Value {

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Collects what comes through one pipe, up to a limit.
+/// Collects the output of one pipe, up to a limit.
 struct OutputCollector: ~Copyable {
     /// The bytes received, at most the limit.
     private(set) var bytes: [UInt8] = []
@@ -41,7 +41,7 @@ struct OutputCollector: ~Copyable {
         return true
     }
 
-    /// Reads what is in the pipe now.
+    /// Reads the bytes that are in the pipe now.
     mutating func drain() {
         while !isOverfull, take() {}
     }

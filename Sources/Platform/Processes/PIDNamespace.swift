@@ -5,11 +5,12 @@ package enum PIDNamespace {
     /// The namespace of the machine itself: `PROC_PID_INIT_INO` of the kernel's `proc_ns.h`.
     private static let initial = "pid:[4026531836]"
 
-    /// Whether all that this process leaves behind ends with it, because its namespace does: the process is the first
-    /// one of a container, or the first one started it and waits for nothing else, as `sh -c` does.
+    /// Whether all processes that this process leaves behind end with it, because its namespace does. The process
+    /// is the first one of a container, or the first one started it and waits for no other process, as `sh -c`
+    /// does.
     package static var endsWithThisProcess: Bool {
         guard getpid() == 1 || getppid() == 1 else { return false }
-        // Without /proc nobody knows, and to wait is safe.
+        // Without /proc this is unknown, and to wait is safe.
         return own != initial
     }
 

@@ -23,7 +23,7 @@ package struct ProcessMark: Sendable, Hashable {
         (self.processID, self.startTime, self.boot, self.namespace) = (processID, startTime, boot, namespace)
     }
 
-    /// Reads what ``bytes`` wrote, at the beginning of `bytes`; `nil` for anything else.
+    /// Reads the form that ``bytes`` wrote, at the beginning of `bytes`; `nil` for anything else.
     package init?(_ bytes: [UInt8]) {
         let line = String(decoding: bytes.prefix { $0 != 0x0A && $0 != 0 }, as: UTF8.self)
         let words = line.split(separator: " ").map(String.init)
@@ -31,7 +31,7 @@ package struct ProcessMark: Sendable, Hashable {
         self.init(processID: number, startTime: words[2], boot: words[3], namespace: words[4])
     }
 
-    /// Reads the mark at the beginning of a file; `nil` if there is none.
+    /// Reads the mark at the beginning of a file; `nil` if there is no mark.
     package init?(ofFile path: String) {
         let number = unsafe open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard number >= 0 else { return nil }
@@ -41,8 +41,8 @@ package struct ProcessMark: Sendable, Hashable {
     /// The mark as one line of text.
     package var bytes: [UInt8] { Array("process \(processID) \(startTime) \(boot) \(namespace)\n".utf8) }
 
-    /// Whether the process lives, and is not this one. Of a process in another PID namespace that is not known here: it counts as
-    /// dead, as does one of an earlier boot.
+    /// Whether the process lives, and is not this one. Of a process in another PID namespace that is not known
+    /// here: it counts as dead, as does one of an earlier boot.
     package var isAnotherLivingProcess: Bool {
         processID != getpid() && boot == BootID.current && namespace == PIDNamespace.own
             && startTime == ProcessState.startTime(of: processID)

@@ -5,8 +5,8 @@ enum ProcessState {
     /// Whether it was stopped by a signal, or by the process that traces it.
     static func isStopped(_ process: Int32) -> Bool { ["T", "t"].contains(fields(of: process)?.first) }
 
-    /// When it started, in clock ticks since the boot (field 22); `nil` if there is no such process, or it has ended and waits for its
-    /// parent.
+    /// When it started, in clock ticks since the boot (field 22); `nil` if there is no such process, or it has
+    /// ended and waits for its parent.
     static func startTime(of process: Int32) -> String? {
         guard let fields = fields(of: process), fields.count > 19, !["Z", "X"].contains(fields[0]) else {
             return nil

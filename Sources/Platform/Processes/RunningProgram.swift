@@ -15,7 +15,7 @@ package enum TerminationStatus: Sendable, Hashable {
         }
     }
 
-    /// Reads what `waitpid` gave.
+    /// Reads the status from `waitpid`.
     init(waitStatus status: Int32) {
         let signal = status & 0x7F
         self = signal == 0 ? .exited(status >> 8 & 0xFF) : .killed(signal: signal)
@@ -49,8 +49,8 @@ package struct RunningProgram: ~Copyable, Sendable {
         self.errors = errors
     }
 
-    /// Sends a signal to the program; to all of its group where it leads one. Only before it has been
-    /// waited for: afterwards its number may be another's.
+    /// Sends a signal to the program; to all of its group if it leads one. Only before it has been waited for:
+    /// afterwards its number may be another's.
     package borrowing func send(signal: Int32) { kill(leadsGroup ? -process : process, signal) }
 
     /// Waits for its end. Call it once.
@@ -59,7 +59,7 @@ package struct RunningProgram: ~Copyable, Sendable {
     static func wait(for process: Int32) -> TerminationStatus {
         var status: Int32 = 0
         while unsafe waitpid(process, &status, 0) == -1 {
-            // ECHILD: somebody ignores SIGCHLD, and nothing is known of the end.
+            // ECHILD: a caller ignores SIGCHLD, and the end is unknown.
             if errno != EINTR { return .exited(255) }
         }
         return TerminationStatus(waitStatus: status)

@@ -8,17 +8,18 @@ package struct SandboxProfile: Sendable, Hashable {
         case ipv4, ipv6
     }
 
-    /// The families it may use; none of them means no network.
+    /// The families it may use; an empty set means no network.
     package var network: Set<Network>
     /// Files and folders that it may read, absolute.
     package var readable: [String]
     /// Folders that it may also write in, absolute.
     package var writable: [String]
-    /// Folders that none of these may have anything in common with, whatever links lead there.
+    /// Directories that the sandbox's other directories and files may not overlap, even through links.
     package var keptOut: [String]
     /// The most address space that each of its processes has, in MiB; `nil` for the usual limit.
     package var memory: Int?
-    /// Whether it has no walls at all, and is only limited in processes and memory, and ended with all that it started.
+    /// Whether it has no walls at all, and is only limited in processes and memory, and ended with all that it
+    /// started.
     package var isLifted: Bool
 
     /// Makes a confinement; without arguments the narrowest.
@@ -48,7 +49,8 @@ package struct SandboxProfile: Sendable, Hashable {
 package enum ContainmentWay: String, Sendable, CaseIterable {
     /// A PID namespace, whose end is that of every process in it.
     case namespace
-    /// The supervisor as the tracer (ptrace): it lets each new process go on, and none after the end has begun.
+    /// The supervisor as the tracer (ptrace): it lets each new process go on, but no process after the end has
+    /// begun.
     case tracing
 }
 

@@ -2,14 +2,14 @@ import CLinux
 package import CredentialCore
 import Glibc
 
-/// Runs programs behind the walls of `credmgr __confine`, the supervisor (`Sources/Confine`): whatever the program
-/// started ends when it ends, when its time is over, and when this process ends.
+/// Runs programs in the sandbox of `credmgr __confine`, the supervisor (`Sources/Confine`): each process that the
+/// program started ends when it ends, when its time is over, and when this process ends.
 package struct SandboxedProgram: Sendable {
     /// The first message of the supervisor; another version has another text.
     private static let greeting = "confine 2"
     private static let command = "__confine"
-    /// How many seconds later than this process the supervisor ends the program by itself: only when this process is
-    /// stopped, or its machine was.
+    /// How many seconds later than this process the supervisor ends the program by itself: only when this process
+    /// is stopped, or its machine was.
     private static let supervisorPatience = 5
 
     /// The path of a `credmgr`, whose `__confine` is the supervisor.
@@ -21,7 +21,7 @@ package struct SandboxedProgram: Sendable {
     ///
     /// - Parameters:
     ///   - supervisor: the path of a `credmgr`.
-    ///   - refused: what to do without, as on a machine that does not have it.
+    ///   - refused: the features to do without, as on a machine that does not have them.
     ///   - patience: how long to wait for the supervisor after it was asked to end the program, in milliseconds.
     package init(supervisor: String, without refused: Set<ContainmentWay> = [], patience: Int64 = 30_000) {
         self.supervisor = supervisor
@@ -29,7 +29,7 @@ package struct SandboxedProgram: Sendable {
         self.patience = patience
     }
 
-    /// The words of `credmgr __confine` for what to do without.
+    /// The words of `credmgr __confine` for the means to do without.
     private var refusals: [String] {
         ContainmentWay.allCases.filter(refused.contains).flatMap { ["--without", $0.rawValue] }
     }
@@ -40,10 +40,11 @@ package struct SandboxedProgram: Sendable {
     ///   - launch: the program; it starts in `/`, in a session of its own.
     ///   - limit: the most to take from standard output, in bytes.
     ///   - seconds: the time it may take.
-    /// - Returns: what came of it; ``ChildProgram/Ending/left(process:)`` when the supervisor, which that names, is still
-    ///   ending it after ``patience``.
-    /// - Throws: ``ErrorCode/inputOutput`` when it, or the supervisor, cannot be started; ``ErrorCode/configuration``
-    ///   when the confinement names what must be kept out of, with the path alone as its detail.
+    /// - Returns: its outcome; ``ChildProgram/Ending/left(process:)`` when the supervisor, which that names, is
+    ///   still ending it after ``patience``.
+    /// - Throws: ``ErrorCode/inputOutput`` when it, or the supervisor, cannot be started;
+    ///   ``ErrorCode/configuration`` when the confinement names a directory that must be kept out, with the path
+    ///   alone as its detail.
     package func run(
         _ launch: SpawnConfiguration, in confinement: SandboxProfile, input: [UInt8], limit: Int, seconds: Int
     ) throws(CredentialError) -> ChildProgram.Outcome {
@@ -62,8 +63,8 @@ package struct SandboxedProgram: Sendable {
         supervised.directory = "/"
         supervised.startsSession = true
         supervised.inherited = [writing.number]
-        // SIGTERM has the supervisor end everything, which takes as long as the machine needs. SIGKILL is never sent: where
-        // there is no PID namespace, it would leave what the program started.
+        // SIGTERM has the supervisor end everything, which takes as long as the machine needs. SIGKILL is never
+        // sent: without a PID namespace, it would leave the processes that the program started.
         let program = ChildProgram(supervised, limit: limit, seconds: seconds, grace: patience, isKilled: false)
         let outcome = try program.run(input: input)
         var report = OutputCollector(reading, limit: 4096)
@@ -83,7 +84,7 @@ package struct SandboxedProgram: Sendable {
         return lines.dropFirst().compactMap(SandboxFeature.init(rawValue:))
     }
 
-    /// Reads what the supervisor reported of the start.
+    /// Reads the supervisor's report of the start.
     private func check(_ report: [UInt8], _ launch: SpawnConfiguration) throws(CredentialError) {
         var lines = Self.lines(report)
         guard !lines.isEmpty, lines.removeFirst() == Self.greeting else { throw stranger() }

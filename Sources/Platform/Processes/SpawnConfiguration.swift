@@ -2,10 +2,10 @@ import CLinux
 package import CredentialCore
 import Glibc
 
-/// How to start a program: everything it gets is said here, nothing else reaches it.
+/// How to start a program: everything it gets is named here, and it gets no more.
 ///
-/// It is started with `posix_spawn(3)`, never `fork`. Its signals have their default actions, if nothing else is asked for, and none is blocked;
-/// every descriptor that is not named here is closed.
+/// It is started with `posix_spawn(3)`, never `fork`. Its signals have their default actions, unless configured
+/// otherwise, and no signal is blocked; every descriptor that is not named here is closed.
 package struct SpawnConfiguration: Sendable {
     /// The target of a standard descriptor.
     package enum Stream: Sendable {
@@ -23,7 +23,7 @@ package struct SpawnConfiguration: Sendable {
     package var arguments: [String]
     /// Its whole environment.
     package var environment: [String: String]
-    /// The folder to start in; the parent's where there is none.
+    /// The directory to start in; the parent's if there is no directory.
     package var directory: String?
     /// Its standard input.
     package var standardInput = Stream.null
@@ -35,9 +35,9 @@ package struct SpawnConfiguration: Sendable {
     package var inherited: [Int32] = []
     /// Whether it starts a session of its own, away from the terminal and its signals.
     package var startsSession = false
-    /// Whether it leads a group of processes of its own, which ends with it: what it has started and left behind
-    /// ends, too, unless that has left the group, as daemons do. If this process has the terminal, the program has
-    /// it meanwhile, like a job of a shell.
+    /// Whether it leads a process group of its own, which ends with it: the processes that it has started and left
+    /// behind end, too, unless they have left the group, as daemons do. If this process has the terminal, the
+    /// program has it meanwhile, like a job of a shell.
     package var endsItsGroup = false
     /// The terminal whose foreground the program's group takes as it starts.
     var terminal: Int32?
@@ -79,7 +79,7 @@ package struct SpawnConfiguration: Sendable {
     func failure(_ number: Int32) -> CredentialError { .system("cannot start", program, number: number) }
 }
 
-/// One standard descriptor of a child: the pipe's two ends, or the file, or nothing to do.
+/// One standard descriptor of a child: the pipe's two ends, or the file, or no change.
 private struct Endpoint: ~Copyable {
     private let child: FileDescriptor?
     private var parent: FileDescriptor?

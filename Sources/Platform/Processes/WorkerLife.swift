@@ -5,10 +5,10 @@ import Synchronization
 /// How long a worker may live, so that no fault of a library holds an account's lock for ever.
 ///
 /// The life is counted in seconds for which the worker ran. A worker that was stopped (`SIGSTOP`, `docker pause`, a
-/// debugger, a suspended machine) goes on with the time that it had left: an alarm of real time would end it at the
+/// debugger, a suspended machine) goes on with the time that it had left. An alarm of real time would end it at the
 /// moment it is continued, perhaps between a provider's response and the write that saves the tokens.
 ///
-/// From a response to ``answerIsSaved()`` nothing ends the worker: only the store's own deadlines apply then.
+/// From a response to ``answerIsSaved()`` no limit ends the worker: only the store's own deadlines apply then.
 package final class WorkerLife: Sendable {
     /// How many seconds a worker runs at most, without those between a response and its write.
     package static let limit = 150
@@ -19,7 +19,7 @@ package final class WorkerLife: Sendable {
     private let ticks = Atomic<Int>(0)
     private let isSaving = Atomic<Bool>(false)
 
-    /// A life of `limit` seconds; nothing counts them before ``start()``.
+    /// A life of `limit` seconds; the count begins with ``start()``.
     package init(limit: Int = WorkerLife.limit) { self.limit = limit }
 
     /// How many seconds a request may still take; 0 when it has to be given up.
@@ -33,7 +33,7 @@ package final class WorkerLife: Sendable {
     /// Counts a second.
     package func tick() { ticks.add(1, ordering: .relaxed) }
 
-    /// Says that a response is here whose tokens are not saved: from now on nothing ends the worker.
+    /// Notes that a response is here whose tokens are not saved: from now on no limit ends the worker.
     package func responseArrived() { isSaving.store(true, ordering: .sequentiallyConsistent) }
 
     /// Says that the tokens are saved, or cannot be. The remaining work gets ``reserve`` seconds.
@@ -42,8 +42,8 @@ package final class WorkerLife: Sendable {
         isSaving.store(false, ordering: .sequentiallyConsistent)
     }
 
-    /// Ignores the signals of terminals, shells and `timeout`, and counts the life on a thread of its own; at its end
-    /// the process ends as by an alarm.
+    /// Ignores the signals of terminals, shells and `timeout`, and counts the life on a thread of its own; at its
+    /// end the process ends as by an alarm.
     ///
     /// - Throws: ``ErrorCode/internalFault`` when the system gives no thread.
     package func start() throws(CredentialError) {

@@ -5,7 +5,8 @@ import Glibc
 package final class RelayErrand {
     /// The line to send, with its newline.
     private let line: [UInt8]
-    /// Takes the reply without its newline, or `nil` if there is none, and returns after how many milliseconds to ask again.
+    /// Takes the reply without its newline, or `nil` if there is none, and returns after how many milliseconds to
+    /// ask again.
     private let take: ([UInt8]?) -> Int64
     private var socket: StreamSocket?
     private var unsent: ArraySlice<UInt8> = []

@@ -4,7 +4,7 @@ import StrictJSON
 
 /// The requirements on every adapter, built in or external, seen through the protocol of adapters.
 ///
-/// The provider need not answer: what cannot be had without it is skipped. Nobody is asked for anything.
+/// The provider need not answer: checks that need it are skipped then. No user is asked for anything.
 package struct AdapterConformance: Sendable {
     /// The adapter.
     let adapter: any CredentialAdapter
@@ -100,7 +100,7 @@ package struct AdapterConformance: Sendable {
         }
     }
 
-    /// The result of a begin, or the reason why there is none to check.
+    /// The result of a begin, or the reason why there is no result to check.
     private enum BeginResult {
         case step(SignInStep)
         case nothing(String)
@@ -194,7 +194,7 @@ package struct AdapterConformance: Sendable {
         }
     }
 
-    /// Passes when `body` fails, and with one of `codes` where there are any, but not by breaking the protocol.
+    /// Passes when `body` fails, and with one of `codes` if there are any, but not by breaking the protocol.
     private func mustFail(
         _ otherwise: String, codes: Set<ErrorCode> = [], _ body: () throws(CredentialError) -> Void
     ) -> ConformanceResult.Verdict {

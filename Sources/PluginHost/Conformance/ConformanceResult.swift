@@ -20,7 +20,7 @@ package struct ConformanceResult: Sendable {
     package let verdict: Verdict
 }
 
-/// One check: its name, what must hold, and how that is tried.
+/// One check: its name, the rule that must hold, and how that is tried.
 package struct ConformanceCheck<Subject>: Sendable {
     /// One word.
     package let name: String

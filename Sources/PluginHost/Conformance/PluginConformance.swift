@@ -2,8 +2,8 @@ package import CredentialCore
 import Platform
 import StrictJSON
 
-/// The requirements on every plugin, seen on its standard streams: the rules of `docs/reference/plugin-protocol.md` that the
-/// host's own requests would not show.
+/// The requirements on every plugin, seen on its standard streams: the rules of `docs/reference/plugin-protocol.md`
+/// that the host's own requests would not show.
 package struct PluginConformance: Sendable {
     private let provider: InstalledPlugin
     private let launcher: PluginLauncher
@@ -12,7 +12,7 @@ package struct PluginConformance: Sendable {
 
     /// A version of the protocol that will never be.
     private static let foreignVersion: Int64 = 999_999
-    /// The text that stands for a secret in the requests; it may appear in a reply only.
+    /// The text that replaces a secret in the requests; it may appear in a reply only.
     private static let canary = "conformance-canary-0123456789"
     /// How long a plugin may take to say who it is, in seconds.
     private static let patience = 5

@@ -20,7 +20,7 @@ package struct InstalledPlugin: Sendable {
     /// - Parameters:
     ///   - place: the folder of plugins.
     ///   - reserved: the names of built-in adapters.
-    /// - Returns: `nil` where there is no folder of that name.
+    /// - Returns: `nil` if there is no directory of that name.
     /// - Throws: ``ErrorCode/configuration`` with the reason why it must not be used.
     static func find(
         _ name: String, in place: PluginSearchPath, reserved: [String]

@@ -1,7 +1,7 @@
 import CredentialCore
 
-/// The origin of pages that a plugin may send a person to: `https://login.example.com`, or `https://*.example.com` for
-/// every host below a name.
+/// The origin of pages that a plugin may send a person to: `https://login.example.com`, or `https://*.example.com`
+/// for every host below a name.
 struct PageOrigin: Sendable, Hashable {
     /// How it is written.
     let text: String
@@ -13,8 +13,8 @@ struct PageOrigin: Sendable, Hashable {
 
     /// Reads an origin.
     ///
-    /// - Returns: `nil` for one with a path, without TLS on another host than the loopback, or of all hosts of a top-level
-    ///   domain.
+    /// - Returns: `nil` for one with a path, without TLS on another host than the loopback, or of all hosts of a
+    ///   top-level domain.
     init?(_ text: String) {
         let parts = text.split(separator: "//", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2 else { return nil }
@@ -24,7 +24,7 @@ struct PageOrigin: Sendable, Hashable {
             let origin = URI("\(parts[0])//\(rest)"), origin.isWeb, origin.isSecure,
             origin.origin == "\(parts[0])//\(rest)", !origin.host.contains("*")
         else { return nil }
-        // Numbers and single names have nothing below them.
+        // Numbers and single names have no names below them.
         let last = origin.host.split(separator: ".").last
         let hasNamesBelow = origin.host.contains(".") && last.flatMap { Int($0) } == nil
         if isBelow, !hasNamesBelow { return nil }

@@ -2,7 +2,7 @@ package import CredentialCore
 import Platform
 
 /// The plugins that are installed, in the order of the search path. Of one name the first found counts, even when
-/// it must not be used: nothing else is run in its place unasked.
+/// it must not be used: no other plugin runs in its place unasked.
 package struct PluginCatalog: Sendable {
     /// The folders looked in, in order.
     package let places: [PluginSearchPath]
@@ -13,9 +13,9 @@ package struct PluginCatalog: Sendable {
     /// Makes a catalog.
     ///
     /// - Parameters:
-    ///   - places: where plugins are looked for, in order.
+    ///   - places: the directories in which plugins are looked for, in order.
     ///   - reserved: the names of built-in adapters, which no plugin can have.
-    ///   - environment: the environment of this process, from which a plugin gets what it may see.
+    ///   - environment: the environment of this process, from which a plugin gets the variables that it may see.
     ///   - walls: how plugins are confined.
     package init(
         places: [PluginSearchPath], reserved: [String], environment: [String: String], walls: SandboxPolicy
@@ -31,7 +31,7 @@ package struct PluginCatalog: Sendable {
 
     /// The actions that a plugin can take because this machine lacks a wall, as words that continue after its name.
     ///
-    /// - Throws: ``ErrorCode/configuration``, ``ErrorCode/inputOutput`` where there is no supervisor.
+    /// - Throws: ``ErrorCode/configuration``, ``ErrorCode/inputOutput`` if there is no supervisor.
     package func lackingWalls() throws(CredentialError) -> [LocalizedMessage] {
         try walls.confinedProgram().lacking().map(\.consequence)
     }
@@ -86,7 +86,7 @@ package struct PluginCatalog: Sendable {
         }
     }
 
-    /// The plugin called `name`; `nil` where none is installed.
+    /// The plugin called `name`; `nil` if it is not installed.
     ///
     /// - Throws: ``ErrorCode/configuration`` for one that must not be used.
     package func provider(named name: String) throws(CredentialError) -> InstalledPlugin? {
@@ -105,7 +105,7 @@ package struct PluginCatalog: Sendable {
         return nil
     }
 
-    /// The adapter for the plugin called `name`; `nil` where none is installed.
+    /// The adapter for the plugin called `name`; `nil` if it is not installed.
     ///
     /// - Throws: as ``provider(named:)``.
     package func adapter(named name: String) throws(CredentialError) -> PluginAdapter? {

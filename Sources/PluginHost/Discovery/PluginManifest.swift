@@ -16,7 +16,7 @@ package struct PluginManifest: Sendable, Hashable {
         package let identifiesProvider: Bool
     }
 
-    /// The access that a plugin asks for, as it is written: `~/` stands for the user's home.
+    /// The access that a plugin asks for, as written: `~/` is the user's home.
     package struct Needs: Sendable, Hashable {
         /// The families of addresses.
         package let network: Set<SandboxProfile.Network>
@@ -30,7 +30,7 @@ package struct PluginManifest: Sendable, Hashable {
         let pages: [PageOrigin]
         /// The pages' origins as they are written.
         package var pageNames: [String] { pages.map(\.text) }
-        /// The address space that each of its processes needs, in MiB; `nil` where the usual limit does.
+        /// The address space that each of its processes needs, in MiB; `nil` if the usual limit is enough.
         package let memory: Int?
     }
 
@@ -46,7 +46,7 @@ package struct PluginManifest: Sendable, Hashable {
     package let executable: String
     /// The flows it has; at least one.
     package let flows: [SignInFlow]
-    /// The redirect URI of types that name none.
+    /// The redirect URI of types that do not name one.
     package let defaultRedirectURI: String
     /// Its settings, in the order written.
     package let settings: [Setting]
@@ -136,7 +136,7 @@ extension PluginManifest.Needs {
     /// The confinement of a plugin that needs this.
     ///
     /// - Parameters:
-    ///   - home: what `~` stands for; without one such paths are left out.
+    ///   - home: the path for `~`; without it such paths are left out.
     ///   - keptOut: folders that it never gets.
     func confinement(home: String?, keptOut: [String]) -> SandboxProfile {
         func atHome(_ path: String) -> String? { home.map { $0 + path.dropFirst() } }

@@ -1,10 +1,10 @@
 package import CredentialCore
 package import Platform
 
-/// How the plugins of this machine are confined, besides what each asks for.
+/// How the plugins of this machine are confined, in addition to the access that each asks for.
 package struct SandboxPolicy: Sendable {
     private let program: String?
-    /// Folders that no plugin gets, whatever its manifest says.
+    /// Directories that no plugin gets, even if its manifest asks for them.
     let keptOut: [String]
     private let refused: Set<ContainmentWay>
     private let patience: Int64
@@ -14,8 +14,8 @@ package struct SandboxPolicy: Sendable {
     ///
     /// - Parameters:
     ///   - supervisor: the path of a `credmgr`; without one no plugin is run.
-    ///   - keptOut: folders that no plugin gets, whatever its manifest says.
-    ///   - refused: what to do without, as on a machine that does not have it.
+    ///   - keptOut: directories that no plugin gets, even if its manifest asks for them.
+    ///   - refused: the features to do without, as on a machine that does not have them.
     ///   - patience: how long to wait for a supervisor that was asked to end a plugin, in milliseconds.
     ///   - trusted: the plugins that the user's configuration has run without walls; asked when one is to be run.
     package init(
@@ -32,7 +32,7 @@ package struct SandboxPolicy: Sendable {
 
     /// The program that confines plugins.
     ///
-    /// - Throws: ``ErrorCode/configuration`` where none is installed.
+    /// - Throws: ``ErrorCode/configuration`` if no supervisor is installed.
     package func supervisor() throws(CredentialError) -> String {
         if let program { return program }
         throw CredentialError(

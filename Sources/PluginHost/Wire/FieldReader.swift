@@ -1,10 +1,10 @@
 import CredentialCore
 import StrictJSON
 
-/// Reads the members of an object that somebody else wrote: each is checked, and those that are not asked for are
+/// Reads the members of an object that another program wrote: each is checked, and those that are not asked for are
 /// ignored. `null` counts as absent.
 struct FieldReader {
-    /// The error code of what does not do.
+    /// The error code of a value that is not accepted.
     let code: ErrorCode
     /// The description of the object for messages: "the reply of plugin x".
     let place: LocalizedMessage
@@ -18,7 +18,7 @@ struct FieldReader {
         self.path = path
     }
 
-    /// The value, `nil` where it is absent or `null`.
+    /// The value, `nil` if it is absent or `null`.
     func value(_ name: String) -> JSONValue? { members[name].flatMap { $0 == .null ? nil : $0 } }
 
     /// A string that is not empty, has at most `limit` bytes and fits `rule`.
@@ -116,7 +116,7 @@ struct FieldReader {
 
 /// The characters and the form that a string must have.
 struct FieldRule: Sendable {
-    /// The fault of a text, as words that continue after its name; `nil` if there is none.
+    /// The fault of a text, as words that continue after its name; `nil` for a valid text.
     let problem: @Sendable (String) -> LocalizedMessage?
 
     /// Text for people: no control characters.

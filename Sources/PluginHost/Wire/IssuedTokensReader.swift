@@ -14,11 +14,11 @@ struct IssuedTokensReader {
     let expiresAt: Timestamp
     /// Whether the plugin named no end, so that ``expiresAt`` is a guess.
     let isEndGuessed: Bool
-    /// The scopes granted, where told.
+    /// The scopes granted, if the reply names them.
     let scope: [String]?
     /// The refresh token.
     let refreshToken: Secret?
-    /// When the refresh token ends, where told.
+    /// When the refresh token ends, if the reply gives it.
     let refreshExpiresAt: Timestamp?
     /// The id token, not validated.
     let idToken: String?
@@ -65,8 +65,8 @@ struct IssuedTokensReader {
     /// - Parameters:
     ///   - scope: the scopes that were asked for.
     ///   - claims: those of the id token, validated.
-    /// - Throws: ``ErrorCode/malformedReply`` when nobody is named or the bearer token is missing;
-    ///   ``ErrorCode/validationFailed`` when the id token names another subject than the plugin.
+    /// - Throws: ``ErrorCode/malformedReply`` when the reply names no user or the bearer token is missing;
+    ///   ``ErrorCode/validationFailed`` when the ID token names another subject than the plugin.
     func signIn(
         _ request: SignInRequest, scope asked: [String], claims: IDTokenClaims?, now: Timestamp
     ) throws(CredentialError) -> SignInResult {
@@ -91,7 +91,7 @@ struct IssuedTokensReader {
             tokens: IssuedTokens(accessToken: try bearer(key, asked, claims, now: now), grant: grant))
     }
 
-    /// The refreshed grant: what the reply leaves out stays as it was.
+    /// The refreshed grant: values that the reply leaves out stay as they were.
     ///
     /// - Throws: as ``signIn(_:scope:claims:now:)``.
     func refreshing(

@@ -16,7 +16,7 @@ package enum PluginError {
         case cancelled
         /// The grant is gone: a person has to sign in.
         case signInRequired = "sign_in_required"
-        /// A reply of the provider that does not hold up: state, nonce, signature.
+        /// A reply of the provider that fails validation: state, nonce, signature.
         case validationFailed = "validation_failed"
         /// The provider broke its own protocol.
         case malformedReply = "malformed_reply"
@@ -48,9 +48,9 @@ package enum PluginError {
             hint: "credmgr doctor")
     }
 
-    /// The error that a reply tells of.
+    /// The error that a reply reports.
     ///
-    /// - Throws: ``ErrorCode/malformedReply`` when it tells of none properly.
+    /// - Throws: ``ErrorCode/malformedReply`` when it does not report one properly.
     static func error(
         _ reply: PluginReply, plugin: String, _ redactor: Redactor
     ) throws(CredentialError) -> CredentialError {

@@ -1,16 +1,17 @@
 package import CredentialCore
 package import Platform
 
-/// Runs a plugin's executable for one operation: confined to what its manifest asks for, in a neutral folder, with a
-/// cleaned environment, no descriptor of ours, and limits of time and size. All that it started ends with it.
+/// Runs a plugin's executable for one operation: confined to the access that its manifest asks for, in a neutral
+/// directory. It gets a cleaned environment, no descriptor of ours, and limits of time and size. All that it
+/// started ends with it.
 package struct PluginLauncher: Sendable {
-    /// Variables that a plugin may see, besides those that begin with `LC_`.
+    /// Variables that a plugin may see, in addition to those that begin with `LC_`.
     private static let allowed: Set<String> = [
         "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
         "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE",
     ]
     private static let standardPath = "/usr/local/bin:/usr/bin:/bin"
-    /// Variables that name certificates to trust besides the system's, so a plugin may read them.
+    /// Variables that name certificates to trust in addition to the system's, so a plugin may read them.
     private static let certificates = ["SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE"]
 
     /// The environment of a plugin.
@@ -36,7 +37,7 @@ package struct PluginLauncher: Sendable {
 
     /// The confinement of `provider`.
     ///
-    /// - Throws: ``ErrorCode/configuration`` when the user's configuration does not hold.
+    /// - Throws: ``ErrorCode/configuration`` when the user's configuration is not valid.
     package func confinement(of provider: InstalledPlugin) throws(CredentialError) -> SandboxProfile {
         let needs = provider.manifest.needs
         if try walls.isLifted(provider.manifest.name) {
@@ -47,7 +48,7 @@ package struct PluginLauncher: Sendable {
         return confinement
     }
 
-    /// Runs `provider` with `input` to its end, whatever that is.
+    /// Runs `provider` with `input` until it ends, successfully or not.
     ///
     /// - Parameter timeout: a shorter time than the usual one, in seconds.
     /// - Throws: ``ErrorCode/configuration`` when it cannot be started, or there is no supervisor.
@@ -84,7 +85,7 @@ package struct PluginLauncher: Sendable {
     ///
     /// - Parameters:
     ///   - timeout: a shorter time than the usual one, in seconds.
-    ///   - note: takes what the plugin says besides, redacted, for `--verbose`.
+    ///   - note: takes the plugin's other output, redacted, for `--verbose`.
     /// - Throws: ``ErrorCode/temporary`` when it takes too long; ``ErrorCode/malformedReply`` when it breaks the
     ///   protocol; the error that it replies.
     func ask(

@@ -1,4 +1,5 @@
-/// The protocol between host and plugin: its versions and its limits, as `docs/reference/plugin-protocol.md` has them.
+/// The protocol between host and plugin: its versions and its limits, as `docs/reference/plugin-protocol.md` has
+/// them.
 package enum PluginProtocol {
     /// The versions that this host speaks, the newest last.
     package static let versions: [Int64] = [1]

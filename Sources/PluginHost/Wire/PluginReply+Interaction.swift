@@ -3,7 +3,7 @@ import OAuth
 import StrictJSON
 
 extension PluginReply {
-    /// The interaction, and what the plugin wants back.
+    /// The interaction, and the input that the plugin wants back.
     ///
     /// - Parameters:
     ///   - plugin: the plugin's name, which a question of it begins with.

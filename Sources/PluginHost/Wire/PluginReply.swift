@@ -88,7 +88,7 @@ package struct PluginTranscript: Sendable {
         guard let kind = PluginReply.Kind(rawValue: word) else {
             throw reader.fault("reply", "has the unknown value '\(UntrustedText.shown(word, limit: 40))'")
         }
-        // A plugin that does not speak the version of the request can only say so in one of its own.
+        // A plugin that does not speak the version of the request can only report that in a version of its own.
         let isRefusal = kind == .error && members["code"] == .string(PluginError.Code.unsupportedVersion.rawValue)
         guard theirs == version || isRefusal else {
             throw fault("responded in version \(theirs) of the protocol to a request in version \(version)")

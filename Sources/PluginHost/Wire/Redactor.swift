@@ -1,6 +1,7 @@
 import CredentialCore
 
-/// Takes secrets out of what a plugin says for people: those it was given or gave, and whatever looks like one.
+/// Takes secrets out of the text that a plugin writes for people: those it was given or gave, and any text that
+/// looks like one.
 struct Redactor {
     private static let mark = SecretRemoval.mark
     /// A run of this many letters and digits without a break is no word of any language.

@@ -1,9 +1,9 @@
 package import CredentialCore
 
 extension EncryptedFileStore {
-    /// Opens the group's file, and keeps its key where ``UnlockSources/unlockedKeys`` keeps it.
+    /// Opens the group's file, and keeps its key at the place that ``UnlockSources/unlockedKeys`` uses.
     ///
-    /// - Returns: whether a passphrase is what opens the file; with a key file there is nothing to unlock.
+    /// - Returns: whether a passphrase opens the file; with a key file it is never locked.
     /// - Throws: ``ErrorCode/storeLocked``, ``ErrorCode/storeDamaged``, ``ErrorCode/storeUnavailable``.
     package func unlock(_ group: KeychainGroup, seconds: Int64) throws(CredentialError) -> Bool {
         guard let store = try opened(group), store.header.needsPassphrase else { return false }
@@ -21,7 +21,8 @@ extension EncryptedFileStore {
         return header.needsPassphrase
     }
 
-    /// Encrypts the group's file anew under a new data key that only `key` opens; makes the file where there is none.
+    /// Encrypts the group's file again under a new data key that only `key` opens; makes the file if it does not
+    /// exist.
     ///
     /// A reader that knew the previous secret can read old copies of the file, and no content that is written from
     /// now on. The data key before is kept in the file for the token sets that it has sealed, until
@@ -40,13 +41,13 @@ extension EncryptedFileStore {
             items.keepReplacedKey(store.key.bytes, id: Base64URL.encode(store.header.fileID))
             store = DecryptedStore(header: header, items: items, key: dataKey, origin: store.origin)
         }
-        // This process goes on opening what is sealed with it.
+        // This process goes on opening data that is sealed with it.
         if let replaced { keys.forgetOutside(replaced) }
         try forgetPast(of: group)
     }
 }
 
 extension StoreHeader {
-    /// Whether nothing but a passphrase opens the file.
+    /// Whether only a passphrase opens the file.
     var needsPassphrase: Bool { !slots.contains { $0.kind == .keyFile } }
 }

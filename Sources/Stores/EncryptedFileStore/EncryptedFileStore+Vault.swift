@@ -1,8 +1,8 @@
 package import CredentialCore
 import Platform
 
-/// Token sets are sealed with the data key of the group's file and stand in the accounts' records, so that a change of
-/// one touches no other, and the file itself stays small.
+/// Token sets are sealed with the data key of the group's file and stored in the accounts' records, so that a
+/// change of one touches no other, and the file itself stays small.
 extension EncryptedFileStore: TokenSetCipher {
     package func seal(
         _ tokenSet: [UInt8], of account: String, generation: Int64, in group: KeychainGroup
@@ -64,7 +64,7 @@ extension EncryptedFileStore: TokenSetCipher {
             {
                 return Base64URL.encode(header.fileID)
             }
-            // As where the key itself is looked for.
+            // As for the key itself.
             return try opened(group).map { Base64URL.encode($0.header.fileID) }
         }
     }
@@ -83,7 +83,7 @@ extension EncryptedFileStore: TokenSetCipher {
         return kept
     }
 
-    /// The header of a group's file and its data key; `nil` where there is no file.
+    /// The header of a group's file and its data key; `nil` if there is no file.
     private func current(_ group: KeychainGroup) throws(CredentialError) -> (header: StoreHeader, key: DataKey)? {
         try asStoreFailure { () throws(CredentialError) in
             guard let folder = try PrivateDirectory.open(Self.folder(of: group), below: dataHome) else {
@@ -95,7 +95,7 @@ extension EncryptedFileStore: TokenSetCipher {
             {
                 return (header, try keys.key(for: header, of: group, path: path))
             }
-            // It is damaged, missing or newer: the generation before has the same key, and what is wrong is told.
+            // It is damaged, missing or newer: the generation before has the same key, and the fault is reported.
             return try opened(group).map { ($0.header, $0.key) }
         }
     }
@@ -108,12 +108,12 @@ extension EncryptedFileStore: TokenSetCipher {
             if let bytes = try opened(group)?.items.replacedKey(sealed.key), let key = DataKey(bytes) { return key }
         }
         if let key = try strandedKey(sealed.key, group) { return key }
-        // No file is there that could have it: not even a secret that nobody has given yet would open this.
+        // No file is there that could have it: not even a secret that the user has not given yet would open this.
         throw CredentialError(
             .storeDamaged, "the key that opens the accounts of group \(group) is not in its encrypted file")
     }
 
-    /// The key of the generation before, where the file in its place is that of another store.
+    /// The key of the generation before, if the file in its place is that of another store.
     private func strandedKey(_ fileID: String, _ group: KeychainGroup) throws(CredentialError) -> DataKey? {
         try asStoreFailure { () throws(CredentialError) in
             guard let folder = try PrivateDirectory.open(Self.folder(of: group), below: dataHome),

@@ -2,12 +2,12 @@ package import CredentialCore
 import Platform
 import Synchronization
 
-/// The encrypted file of each keychain group: `credmgr/groups/GROUP/store.v1` below the data folder. It has the group's
-/// data key, which seals the token sets in the accounts' records, and the secrets of types.
+/// The encrypted file of each keychain group: `credmgr/groups/GROUP/store.v1` below the data folder. It has the
+/// group's data key, which seals the token sets in the accounts' records, and the secrets of types.
 ///
-/// `docs/reference/file-store.md` describes the format. A file is replaced as a whole, under the group's store lock, and
-/// the generation before is kept as `store.v1.prev`. Damage is never taken for emptiness: what is read then comes
-/// from the generation before and is reported; the first write sets the damaged file aside as
+/// `docs/reference/file-store.md` describes the format. A file is replaced as a whole, under the group's store
+/// lock, and the generation before is kept as `store.v1.prev`. Damage is never taken for emptiness: the content
+/// read then comes from the generation before and is reported; the first write renames the damaged file to
 /// `store.v1.corrupt-TIME`.
 package struct EncryptedFileStore: SecretStore {
     /// Always the file.
@@ -32,7 +32,7 @@ package struct EncryptedFileStore: SecretStore {
     ///
     /// - Parameters:
     ///   - dataHome: `$XDG_DATA_HOME`.
-    ///   - cost: what a new passphrase slot costs to open.
+    ///   - cost: the cost of opening a new passphrase slot.
     ///   - report: takes a sentence for the user, once, when a damaged file was met and the generation before is
     ///     used.
     package init(
@@ -78,7 +78,7 @@ package struct EncryptedFileStore: SecretStore {
         if try read(item) != nil {
             try update(item.group) { store throws(CredentialError) in store.items.remove(item) }
         }
-        // Also where it was gone already: an earlier removal may have failed in between.
+        // Also if it was gone already: an earlier removal may have failed in between.
         try forgetPast(of: item.group)
     }
 
@@ -87,7 +87,7 @@ package struct EncryptedFileStore: SecretStore {
     /// The folder of a group and its parents, below ``dataHome``.
     static func folder(of group: KeychainGroup) -> [String] { ["credmgr", "groups", group.name] }
 
-    /// The path of a file as it may stand in a message.
+    /// The path of a file in a form that a message may show.
     static func shownPath(_ name: String, in folder: borrowing PrivateDirectory) -> String {
         UntrustedText.shown(folder.path(of: name), limit: 4_096)
     }
@@ -102,11 +102,11 @@ package struct EncryptedFileStore: SecretStore {
         }
     }
 
-    /// Changes what a group's file holds now, under its lock; makes the file where there is none.
+    /// Changes the present content of a group's file, under its lock; makes the file if it does not exist.
     ///
-    /// Nothing is written when `change` throws or changes nothing.
+    /// The file is not written when `change` throws or makes no change.
     ///
-    /// - Parameter newKey: what a file made now is opened with; what the user has configured without it.
+    /// - Parameter newKey: the key that opens a file made now; without it, the one that the user has configured.
     func update(
         _ group: KeychainGroup, newKey: StoreKey? = nil,
         _ change: (inout DecryptedStore) throws(CredentialError) -> Void
@@ -123,15 +123,15 @@ package struct EncryptedFileStore: SecretStore {
         }
     }
 
-    /// Puts a copy of the current generation in the place of the one before, so that what was removed is in neither.
+    /// Puts a copy of the current generation in the place of the one before, so that removed items are in neither.
     ///
     /// - Throws: ``ErrorCode/storeUnavailable``, ``ErrorCode/storeDamaged``, ``ErrorCode/storeLocked``.
     package func forgetPast(of group: KeychainGroup) throws(CredentialError) {
         try forgetPast(of: group, neededStranded: nil)
     }
 
-    /// - Parameter needed: the ids of files whose keys something still needs, as a generation before may be that of another store;
-    ///   `nil` where that is not known, and each is kept.
+    /// - Parameter needed: the ids of files whose keys something still needs, as a generation before may be that of
+    ///   another store; `nil` if that is not known, and each is kept.
     func forgetPast(of group: KeychainGroup, neededStranded needed: Set<String>?) throws(CredentialError) {
         try asStoreFailure { () throws(CredentialError) in
             guard let folder = try PrivateDirectory.open(Self.folder(of: group), below: dataHome),
@@ -192,8 +192,8 @@ package struct EncryptedFileStore: SecretStore {
         else { throw StoreHeader.damaged(path, "its content differs from the written data") }
     }
 
-    /// The id of the generation before where that is of another store than the current one, as where a file of elsewhere was put in
-    /// its place: nothing else has the key to what it has sealed.
+    /// The id of the generation before if that is of another store than the current one, as after a file was copied
+    /// in from outside. No other file has the key to the data that it has sealed.
     private func strandedID(of previous: [UInt8], by store: DecryptedStore) -> String? {
         guard let (header, _) = try? StoreHeader.read(previous, path: Self.previousName, cryptography),
             case .current(let current) = store.origin,
@@ -203,7 +203,7 @@ package struct EncryptedFileStore: SecretStore {
         return header.fileID != now.fileID && store.items.replacedKey(id) == nil ? id : nil
     }
 
-    /// Reads the current generation, or where that is damaged or lost the one before.
+    /// Reads the current generation, or the one before if that is damaged or lost.
     private func load(
         _ folder: borrowing PrivateDirectory, _ group: KeychainGroup
     ) throws(CredentialError) -> DecryptedStore? {
@@ -250,7 +250,7 @@ package struct EncryptedFileStore: SecretStore {
     }
 }
 
-/// Runs `body`; trouble with a file becomes trouble with the store, which is what users of a store know of.
+/// Runs `body`; trouble with a file becomes trouble with the store, which users of a store can handle.
 func asStoreFailure<Result>(_ body: () throws(CredentialError) -> Result) throws(CredentialError) -> Result {
     do {
         return try body()

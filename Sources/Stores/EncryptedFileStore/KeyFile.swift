@@ -11,10 +11,10 @@ struct KeyFile: Sendable {
     /// `$XDG_DATA_HOME`.
     let dataHome: String
 
-    /// The path as it may stand in a message.
+    /// The path in a form that a message may show.
     var path: String { UntrustedText.shown(dataHome + "/credmgr/" + Self.name, limit: 4_096) }
 
-    /// The key; `nil` where there is no file.
+    /// The key; `nil` if there is no file.
     ///
     /// - Throws: ``ErrorCode/inputOutput``, also for a file that others can open; ``ErrorCode/storeUnavailable``
     ///   for one of another size.
@@ -23,7 +23,7 @@ struct KeyFile: Sendable {
         return try read(in: folder)
     }
 
-    /// The key, made now where there was none. Another process that reads the file finds no content or all of it.
+    /// The key, made now if it did not exist. Another process that reads the file finds no content or all of it.
     ///
     /// - Throws: as ``read()``; ``ErrorCode/lockTimeout``.
     func readOrMake(_ random: any RandomSource) throws(CredentialError) -> [UInt8] {

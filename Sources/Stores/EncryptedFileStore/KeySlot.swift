@@ -1,7 +1,7 @@
 import CredentialCore
 import Platform
 
-/// One wrapping of a file's data key: whoever has the slot's own secret has the data key.
+/// One wrapping of a file's data key: a holder of the slot's own secret has the data key.
 struct KeySlot: Equatable {
     /// The size of an encoded slot in bytes.
     static let size = 88
@@ -44,7 +44,7 @@ struct KeySlot: Equatable {
         self.init(kind: kind, salt: salt, wrapped: wrapped)
     }
 
-    /// The data key; `nil` when `secret` is not what the slot was made with.
+    /// The data key; `nil` when the slot was not made with `secret`.
     ///
     /// - Throws: as the cryptography.
     func unwrap(
@@ -63,7 +63,7 @@ struct KeySlot: Equatable {
     /// The encoded slot.
     var bytes: [UInt8] { Self.prefix(kind: kind, salt: salt) + wrapped }
 
-    /// Reads a slot; `nil` when it is none that this version can have written.
+    /// Reads a slot; `nil` when this version cannot have written it.
     init?(_ bytes: [UInt8]) {
         var reader = ByteReader(bytes)
         guard let kind = reader.number(UInt8.self), let logarithm = reader.number(UInt8.self),
@@ -123,7 +123,7 @@ package struct ScryptCost: Sendable, Equatable {
     /// The cost in slots that need no scrypt.
     static let none = ScryptCost(logarithm: 0, blockSize: 0, parallelism: 0)
 
-    /// Makes parameters; a slot takes only what ``isAcceptable``.
+    /// Makes parameters; a slot takes only those that are ``isAcceptable``.
     package init(logarithm: UInt8, blockSize: UInt16, parallelism: UInt16) {
         self.logarithm = logarithm
         self.blockSize = blockSize

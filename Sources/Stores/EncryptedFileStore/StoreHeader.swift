@@ -42,7 +42,7 @@ struct StoreHeader: Equatable {
         _ file: [UInt8], path: String, _ cryptography: any Cryptography
     ) throws(CredentialError) -> (header: StoreHeader, size: Int) {
         let (header, covered, digest) = try fields(of: file, path: path)
-        // The digest finds what a disk or a careless program did before any key is asked for; against people
+        // The digest finds the damage of a disk or a careless program before any key is asked for; against people
         // there is the body's tag, which covers the header, too.
         guard try ConstantTime.equal(digest, Self.digest(Array(file.prefix(covered)), cryptography))
         else { throw damaged(path, "its header was changed") }

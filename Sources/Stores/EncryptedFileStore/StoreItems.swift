@@ -49,7 +49,7 @@ struct StoreItems: Equatable {
         items.first { $0.kind == Self.replacedKeyKind && $0.owner == id }?.secret
     }
 
-    /// Keeps a data key for what it has sealed.
+    /// Keeps a data key for the data that it has sealed.
     mutating func keepReplacedKey(_ key: [UInt8], id: String) {
         if replacedKey(id) == nil {
             items.append(Item(owner: id, kind: Self.replacedKeyKind, label: "", secret: key))
@@ -82,7 +82,7 @@ struct StoreItems: Equatable {
         return document.bytes()
     }
 
-    /// Reads the JSON; `nil` when it is not what ``bytes`` gives.
+    /// Reads the JSON; `nil` when it is not the output of ``bytes``.
     init?(_ bytes: [UInt8]) {
         guard let value = try? JSONValue.parse(bytes, limits: .ownFile), let list = value.object?["items"]?.array
         else { return nil }

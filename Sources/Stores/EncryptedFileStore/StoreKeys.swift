@@ -12,7 +12,7 @@ final class StoreKeys: Sendable {
     /// The key that a new file is to be opened with, once it was asked for: a command that gives it is run once.
     private let checked = Mutex<StoreKey?>(nil)
 
-    /// Knows where to look.
+    /// Makes it with the places to look in.
     init(
         sources: UnlockSources, keyFile: KeyFile, random: any RandomSource, cryptography: any Cryptography
     ) {
@@ -27,7 +27,7 @@ final class StoreKeys: Sendable {
     /// - Parameters:
     ///   - group: whose file it is, for the question.
     ///   - path: the file's path, for messages.
-    /// - Throws: ``ErrorCode/storeLocked`` when none of its slots can be opened.
+    /// - Throws: ``ErrorCode/storeLocked`` when it can open no slot.
     func key(
         for header: StoreHeader, of group: KeychainGroup, path: String
     ) throws(CredentialError) -> DataKey {
@@ -115,7 +115,7 @@ final class StoreKeys: Sendable {
         return .passphrase(passphrase)
     }
 
-    /// Refuses what ``configuredKey(of:)`` would, before there is anything to keep.
+    /// Refuses the configurations that ``configuredKey(of:)`` would, before there is anything to keep.
     ///
     /// - Throws: as ``configuredKey(of:)``.
     func checkConfiguredKey(of group: KeychainGroup) throws(CredentialError) {
@@ -161,7 +161,7 @@ final class StoreKeys: Sendable {
             wrapping: key, kind: .passphrase(cost), secret: secret, fileID: fileID, random: random, cryptography)
     }
 
-    /// A slot that the key file opens; makes the key file where there is none.
+    /// A slot that the key file opens; makes the key file if it does not exist.
     func keyFileSlot(for key: DataKey, fileID: [UInt8]) throws(CredentialError) -> KeySlot {
         var secret = try keyFile.readOrMake(random)
         defer { secret.wipe() }

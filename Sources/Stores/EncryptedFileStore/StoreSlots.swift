@@ -10,7 +10,7 @@ package enum StoreSlot: Sendable, Equatable {
 }
 
 extension EncryptedFileStore {
-    /// The key slots of a group's file, without opening it; `nil` where there is no file.
+    /// The key slots of a group's file, without opening it; `nil` if there is no file.
     ///
     /// - Throws: ``ErrorCode/storeDamaged``, ``ErrorCode/storeUnavailable``.
     package func slots(of group: KeychainGroup) throws(CredentialError) -> [StoreSlot]? {
@@ -22,7 +22,7 @@ extension EncryptedFileStore {
         }
     }
 
-    /// Lets `passphrase` open the group's file, too; makes the file where there is none.
+    /// Lets `passphrase` open the group's file, too; makes the file if it does not exist.
     ///
     /// - Throws: ``ErrorCode/storeLocked`` when no slot can be opened; ``ErrorCode/configuration`` for an empty
     ///   passphrase or a ninth slot.
@@ -49,7 +49,7 @@ extension EncryptedFileStore {
 
     /// Removes the slot at `index` of ``slots(of:)``, and the generation before, which that slot opens.
     ///
-    /// The data key stays as it is: whoever has the slot's secret and an old copy of the file has the data key.
+    /// The data key stays as it is: a holder of the slot's secret and an old copy of the file has the data key.
     ///
     /// - Throws: ``ErrorCode/configuration`` when there is no such slot or no other one;
     ///   ``ErrorCode/storeLocked`` when no slot can be opened.
@@ -66,7 +66,7 @@ extension EncryptedFileStore {
         try forgetPast(of: group)
     }
 
-    /// The header of a group's file; `nil` where there is no file.
+    /// The header of a group's file; `nil` if there is no file.
     func header(of group: KeychainGroup) throws(CredentialError) -> StoreHeader? {
         try asStoreFailure { () throws(CredentialError) in
             guard let folder = try PrivateDirectory.open(Self.folder(of: group), below: dataHome),

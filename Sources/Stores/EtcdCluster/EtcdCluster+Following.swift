@@ -2,12 +2,13 @@ package import CredentialCore
 package import SharedGroups
 import Synchronization
 
-// etcd's watch: a stream of changes from one node. It asks for nothing while nothing happens, but for a sign of life.
+// etcd's watch: a stream of changes from one node. It sends no request while no record changes, except for a sign
+// of life.
 extension EtcdCluster {
     /// A node that has lost its leader then ends the stream; without this it would be silent.
     private static let metadata = ["hasleader: true"]
-    /// How long nothing may be heard before the node is asked whether it still sees the cluster, in milliseconds, and how long
-    /// it may take to answer.
+    /// How long the stream may be silent before the node is asked whether it still sees the cluster, in
+    /// milliseconds, and how long it may take to answer.
     private static let silenceMilliseconds: Int64 = 5_000
     private static let signMilliseconds = 4_000
 
@@ -18,7 +19,7 @@ extension EtcdCluster {
         let number = firstEndpoint, (name, channel) = endpoints[number]
         let heard = Mutex(elapsed()), end = Mutex(End.unknown)
         let elapsed = elapsed
-        // A machine that stands still keeps its connections, and a silent stream looks like one where nothing happens.
+        // A machine that hangs keeps its connections, and a silent stream looks like one without changes.
         let isAlive: @Sendable () -> Bool = {
             guard elapsed() - heard.withLock({ $0 }) >= Self.silenceMilliseconds else { return true }
             do throws(GRPCError) {

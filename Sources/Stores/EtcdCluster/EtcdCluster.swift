@@ -5,11 +5,11 @@ import Synchronization
 
 /// A cluster of etcd (3.4 or newer), by one of its endpoints at a time.
 ///
-/// A call that has not reached its endpoint goes to the next. One that broke is asked again only where it reads: of
-/// a transaction nobody knows then whether it was applied. The next call begins where the last one was answered: a
-/// node that is silent is waited for once. Time that any cluster of this process has waited in vain moments ago is
-/// subtracted from the time of the next call. Once no time is left, calls to nodes that were asked fail at once: so
-/// a command of many calls, and of many groups, is bounded, too.
+/// A call that has not reached its endpoint goes to the next. A call that broke is repeated only if it reads: for a
+/// transaction it is unknown then whether it was applied. The next call begins with the node that answered the last
+/// one: a node that is silent is waited for once. Time that any cluster of this process has waited in vain moments
+/// ago is subtracted from the time of the next call. Once no time is left, calls to nodes that were asked fail at
+/// once: so a command of many calls, and of many groups, is bounded, too.
 package final class EtcdCluster: Cluster {
     let endpoints: [(name: String, channel: any GRPCClient)]
     private let waiting: TimeoutBudget
@@ -30,13 +30,13 @@ package final class EtcdCluster: Cluster {
     private static let leastMilliseconds: Int64 = 1_000
     private static let keepAliveSeconds: Int32 = 5
 
-    /// Makes it; nothing is opened yet.
+    /// Makes it; opens no connection yet.
     ///
     /// - Parameters:
     ///   - endpoints: the names to show, and the channels.
-    ///   - setup: the command that prints what an administrator of the cluster does for this host.
-    ///   - waiting: what it shares with the other clusters of the process.
-    ///   - certificate: reads this host's; `nil` where it shows none, or none can be read.
+    ///   - setup: the command that prints the steps that an administrator of the cluster does for this host.
+    ///   - waiting: the budget that it shares with the other clusters of the process.
+    ///   - certificate: reads this host's; `nil` if it shows no certificate, or one that cannot be read.
     ///   - now: the time by which that counts.
     package init(
         _ endpoints: [(name: String, channel: any GRPCClient)],
@@ -104,7 +104,7 @@ package final class EtcdCluster: Cluster {
     package func hold(_ lease: ClusterLease) -> any HeldLease {
         let held = LeaseKeeper()
         let request = EtcdMessages.leaseRequest(lease)
-        // If no thread can be had, the lease ends after its time, which is the purpose of a lease.
+        // If no thread is available, the lease ends after its time, which is the purpose of a lease.
         try? DeadlineThread.start { [self] in
             while held.isWanted(after: Self.keepAliveSeconds) {
                 guard let answer = try? call(EtcdMessages.keepAlive, request, again: true),
@@ -148,7 +148,7 @@ package final class EtcdCluster: Cluster {
             nodes.append(node)
             silent += reasons
         }
-        // They were waited for at one time. Nodes of which none has answered are not asked once more.
+        // They were waited for at one time. Silent nodes are not asked once more.
         if !silent.isEmpty { waiting.lose(elapsed() - begin) }
         if silent.count == nodes.count { waiting.note(silent, of: names) }
         return nodes
@@ -221,7 +221,7 @@ package final class EtcdCluster: Cluster {
         throw unanswered(failures, details)
     }
 
-    /// An error of the connection, with what helps where it is one to a cluster.
+    /// An error of the connection, with a hint if it is one to a cluster.
     static func named(_ error: CredentialError) -> CredentialError {
         var error = error
         guard error.code == .configuration else { return error }
@@ -269,7 +269,7 @@ package final class EtcdCluster: Cluster {
             CredentialError(
                 .storeUnavailable, "the cluster has no space left (\(text))",
                 hint: Self.moreSpace)
-        // Out of range: what was asked for has been compacted.
+        // Out of range: the requested revision has been compacted.
         case 11:
             CredentialError(.unsupported, "\(name) no longer has the requested revision (\(text))")
         case 12:

@@ -31,7 +31,7 @@ enum EtcdMessages {
         return writer.bytes
     }
 
-    /// Several keys at one moment, and what there is below a prefix: a transaction of reads, without a condition.
+    /// Several keys at one moment, and the keys below a prefix: a transaction of reads, without a condition.
     static func readRequest(_ keys: [String], listing prefix: String? = nil) -> [UInt8] {
         var writer = ProtobufWriter()
         for key in keys {

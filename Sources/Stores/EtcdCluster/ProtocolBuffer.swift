@@ -1,5 +1,5 @@
-/// A message in the Protocol Buffers encoding, written field by field: varints and length-delimited fields are all that etcd's
-/// messages need.
+/// A message in the Protocol Buffers encoding, written field by field: varints and length-delimited fields are all
+/// that etcd's messages need.
 struct ProtobufWriter {
     /// The message so far.
     private(set) var bytes: [UInt8] = []
@@ -13,20 +13,20 @@ struct ProtobufWriter {
         bytes.append(UInt8(rest))
     }
 
-    /// A number; 0 is what a missing field means, and is left out.
+    /// A number; 0 has the meaning of a missing field, and is left out.
     mutating func number(_ field: UInt64, _ value: Int64) {
         if value == 0 { return }
         varint(field << 3)
         varint(UInt64(bitPattern: value))
     }
 
-    /// A number that stands there even when it is 0, as the chosen one of several.
+    /// A number that is present even when it is 0, as the chosen one of several.
     mutating func chosenNumber(_ field: UInt64, _ value: Int64) {
         varint(field << 3)
         varint(UInt64(bitPattern: value))
     }
 
-    /// Bytes or text; nothing is left out.
+    /// Bytes or text; an empty value is left out.
     mutating func data(_ field: UInt64, _ value: [UInt8]) {
         if value.isEmpty { return }
         chosenData(field, value)
@@ -46,7 +46,7 @@ struct ProtobufWriter {
     }
 }
 
-/// The fields of a message. A message that is none has no fields from the place where it is not.
+/// The fields of a message. A malformed message has no fields from the malformed place on.
 struct ProtobufReader: Sequence, IteratorProtocol {
     /// One field.
     enum Value {

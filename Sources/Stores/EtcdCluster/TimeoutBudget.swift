@@ -23,9 +23,9 @@ package final class TimeoutBudget: Sendable {
     /// For how long it counts that was waited in vain, in milliseconds.
     private static let memoryMilliseconds: Int64 = 10_000
 
-    /// Begins with nothing lost.
+    /// Begins without lost time.
     ///
-    /// - Parameter elapsed: milliseconds that only grow; those since now where nothing is given.
+    /// - Parameter elapsed: milliseconds that only grow; those since now if it is `nil`.
     package init(elapsed: (@Sendable () -> Int64)? = nil) {
         let watch = Stopwatch()
         self.elapsed = elapsed ?? { watch.elapsed }
@@ -47,7 +47,7 @@ package final class TimeoutBudget: Sendable {
         }
     }
 
-    /// Why none of these nodes has answered the last call, if that was just now.
+    /// Why these nodes did not answer the last call, if all were silent and that was just now.
     func failures(of nodes: [String]) -> [String]? {
         let now = elapsed()
         return state.withLock { state in
@@ -56,9 +56,9 @@ package final class TimeoutBudget: Sendable {
         }
     }
 
-    /// Counts what was waited in vain.
+    /// Counts the time that was waited in vain.
     ///
-    /// - Parameter most: up to which sum, where that is not reached yet.
+    /// - Parameter most: up to which sum, if that is not reached yet.
     func lose(_ milliseconds: Int64, upTo most: Int64 = .max) {
         let now = elapsed()
         state.withLock { state in
@@ -68,6 +68,6 @@ package final class TimeoutBudget: Sendable {
         }
     }
 
-    /// Remembers that none of these nodes has answered.
+    /// Remembers that these nodes were all silent.
     func note(_ failures: [String], of nodes: [String]) { state.withLock { $0.failures[nodes] = failures } }
 }

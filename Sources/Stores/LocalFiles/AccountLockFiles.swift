@@ -3,8 +3,8 @@ import Platform
 
 /// The locks of the accounts: `locks/ACCOUNT.lock` beside the accounts of the group.
 ///
-/// They lie where the group's data lies, so that all processes that share the data share the locks, whatever
-/// their runtime folder is. A lock file is never removed: somebody may be waiting for it.
+/// They lie beside the group's data, so that all processes that share the data share the locks, with any runtime
+/// directory. A lock file is never removed: a process may be waiting for it.
 package struct AccountLockFiles: AccountLocks {
     private let folders: GroupFolders
     private let clock: any WallClock
@@ -15,7 +15,7 @@ package struct AccountLockFiles: AccountLocks {
         self.clock = clock
     }
 
-    /// The lock if nobody holds it now.
+    /// The lock if it is free now.
     ///
     /// - Throws: ``ErrorCode/storeUnavailable`` when locks do not work there.
     package func tryLock(_ account: String, in group: KeychainGroup) throws(CredentialError) -> (any HeldLock)? {
@@ -63,7 +63,7 @@ package struct AccountLockFiles: AccountLocks {
         return folder.isCurrent(lock.descriptor, account + ".lock")
     }
 
-    /// The holder of the lock now; `nil` if there is none, or it is not known.
+    /// The holder of the lock now; `nil` if it is free, or the holder is not known.
     package func holder(of account: String, in group: KeychainGroup) -> LockHolder? {
         guard let folder = try? folders.open(.locks, of: group) else { return nil }
         return try? FileLock.holder(account + ".lock", in: folder)

@@ -1,7 +1,7 @@
 package import CredentialCore
 import Platform
 
-// What lies beside the place of a record that a fault has left there, or that an older version has written.
+// The files beside the place of a record that a fault has left there, or that an older version has written.
 extension AccountRecordFiles {
     package func setAsideOlder(_ group: KeychainGroup) throws(CredentialError) {
         let folder = try folders.create(of: group)
@@ -30,12 +30,12 @@ extension AccountRecordFiles {
     private static func stray(
         _ name: String, of id: String, in group: KeychainGroup, _ folder: borrowing PrivateDirectory
     ) -> AccountRecord? {
-        // Another account's, or the part of one that was being written, tells nothing of this one.
+        // A file of another account, or the part of one that was being written, is not evidence about this account.
         guard let bytes = try? folder.read(name, limit: limit) else { return nil }
         return try? AccountRecord(bytes, of: id, in: group)
     }
 
-    /// The files that were being written, and those that the system has put there in their place (`.nfsNUMBER`,
+    /// The files that were being written, and those that the system has created in their place (`.nfsNUMBER`,
     /// `.fuse_hiddenNUMBER`).
     private static func strays(in folder: borrowing PrivateDirectory) throws(CredentialError) -> [String] {
         try folder.namesInNoOrder().filter {

@@ -1,7 +1,8 @@
 package import CredentialCore
 import Platform
 
-/// The accounts of the groups: `accounts/ID` in each group's folder, one record each, and the `index` of their names.
+/// The accounts of the groups: `accounts/ID` in each group's folder, one record each, and the `index` of their
+/// names.
 ///
 /// Reading takes no lock, for a record is only ever replaced as a whole. `format` says which layout a group has.
 /// `docs/reference/file-store.md` describes the files.
@@ -20,19 +21,20 @@ package struct AccountRecordFiles: AccountRecordStore {
     /// How long to wait for another process that writes the same record or the index, in seconds. Each takes
     /// milliseconds.
     private static let patience: Int64 = 10
-    /// How much is appended to an index at least, in bytes, before it is written anew, and from which part of it on: a
-    /// line that is appended costs more to read than the others, and eight of its size to have all written anew in time.
+    /// How much is appended to an index at least, in bytes, before it is rewritten, and from which part of it on. A
+    /// line that is appended costs more to read than the others, and eight of its size to have all rewritten in
+    /// time.
     private static let tailSize = 16 << 10
     private static let tailShare = 8
 
-    /// The size of an index, in bytes, from which on the names of the records are listed while it is read: the kernel takes
-    /// longer for them than a thread takes to begin.
+    /// The size of an index, in bytes, from which on the names of the records are listed while it is read: the
+    /// kernel takes longer for them than a thread takes to begin.
     private static let listingSize: Int64 = 64 << 10
 
     let folders: GroupFolders
     private let clock: any WallClock
 
-    /// Keeps the accounts of the groups in `folders`; the clock names what is set aside.
+    /// Keeps the accounts of the groups in `folders`; the clock names the quarantined files.
     package init(_ folders: GroupFolders, clock: any WallClock) {
         self.folders = folders
         self.clock = clock
@@ -62,7 +64,7 @@ package struct AccountRecordFiles: AccountRecordStore {
         guard Identifier.isValid(id) else { return nil }
         let bytes: [UInt8]?
         do throws(CredentialError) { bytes = try folder.read(id, limit: Self.limit) } catch {
-            // The record is the store of what stands in it.
+            // The record is the store of its content.
             guard error.code == .inputOutput else { throw error }
             if let file = try? folder.openExisting(id), file.size > Self.limit { throw damaged(id, error, folder) }
             throw CredentialError(.storeUnavailable, error.text, hint: error.advice, details: error.details)
@@ -117,8 +119,8 @@ package struct AccountRecordFiles: AccountRecordStore {
         _ id: String, in group: KeychainGroup, expecting expected: Int64
     ) throws(CredentialError) -> WriteResult {
         guard try isThere(group), let folder = try folders.open(.accounts, of: group) else { return .overtaken }
-        // Before, so that a record that is missing was never signed out, wherever this ends; and behind, as somebody may
-        // make the index again meanwhile.
+        // Before, so that a record that is missing was never signed out, at any stop of this; and after, as another
+        // process may make the index again meanwhile.
         try note(AccountIndex.removal(id), in: group)
         let outcome: ReplaceResult
         do throws(CredentialError) {
@@ -249,7 +251,7 @@ package struct AccountRecordFiles: AccountRecordStore {
 
     private func makeGroup(_ group: KeychainGroup) throws(CredentialError) {
         let folder = try folders.create(of: group)
-        // A program that knows an earlier layout alone must not write where this one does.
+        // A program that knows an earlier layout alone must not write to the same place as this one.
         let layout = try layout(of: group, folder)
         if layout == Self.layout { return }
         if layout != nil { return try folders.raiseLayout(of: group) }
@@ -271,7 +273,7 @@ package struct AccountRecordFiles: AccountRecordStore {
         return try remade(group, folder)
     }
 
-    /// The index of a group; `nil` if there is none that can be used.
+    /// The index of a group; `nil` if it cannot be used.
     ///
     /// - Throws: ``ErrorCode/unsupported`` for one of a newer version, which stays as it is.
     private func readIndex(_ folder: borrowing PrivateDirectory) throws(CredentialError) -> AccountIndex? {
@@ -362,7 +364,7 @@ package struct AccountRecordFiles: AccountRecordStore {
         return (entries, unreadable, AccountIndex.file(entries, unreadable: unreadable, known: known))
     }
 
-    /// Makes the index again from the records, and keeps it where that can be done.
+    /// Makes the index again from the records, and keeps it if possible.
     private func remade(
         _ group: KeychainGroup, _ folder: borrowing PrivateDirectory
     ) throws(CredentialError) -> AccountIndex {
@@ -374,7 +376,8 @@ package struct AccountRecordFiles: AccountRecordStore {
         let before = try readIndex(folder)
         let now = try collect(group, after: before)
         if lock != nil { try? folder.write(now.file, to: Self.indexName) }
-        // What lies beside the place of a lost record may be all that is left of it, and without an index nothing tells which is lost.
+        // The files beside the place of a lost record may be all that is left of it, and without an index it is
+        // unknown which record is lost.
         if before != nil, now.unreadable.isEmpty, let accounts = try folders.open(.accounts, of: group) {
             accounts.removeStaleTemporaries()
         }
@@ -397,8 +400,8 @@ package struct AccountRecordFiles: AccountRecordStore {
         }
     }
 
-    /// Appends a line to the index; a record has changed by now. An index that cannot be written, or is no longer what
-    /// it was, is made again by the next one who looks for a name that is not in it.
+    /// Appends a line to the index; a record has changed by now. An index that cannot be written, or has changed,
+    /// is made again by the next command that looks for a name that is not in it.
     private func note(_ line: [UInt8], in group: KeychainGroup) throws(CredentialError) {
         let folder = try folders.create(of: group)
         do throws(CredentialError) {
@@ -407,19 +410,19 @@ package struct AccountRecordFiles: AccountRecordStore {
             guard let compacted = AccountIndex.compactedSize(file.read(AccountIndex.shownSize, at: 0)),
                 compacted <= size, size + line.count - compacted < compacted / Self.tailShare + Self.tailSize
             else {
-                // There is none yet, it is damaged, or much was appended.
+                // It does not exist yet, it is damaged, or much was appended.
                 let before = try folder.read(Self.indexName, limit: Self.indexLimit) ?? []
                 if let index = AccountIndex(before + line) {
                     return try folder.write(index.compacted, to: Self.indexName)
                 }
                 return try folder.write(collect(group, after: nil).file, to: Self.indexName)
             }
-            // Behind a line that a power cut has cut nothing can be appended.
+            // After a line that a power cut has cut no line can be appended.
             guard file.read(1, at: Int64(size - 1)) == [0x0A], file.writeAll(line) == 0, file.sync() == 0 else {
                 return try folder.remove(Self.indexName)
             }
         } catch {
-            // Better none than one that is behind.
+            // A missing index is better than one that is behind.
             try folder.remove(Self.indexName)
         }
     }

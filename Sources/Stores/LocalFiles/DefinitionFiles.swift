@@ -5,7 +5,7 @@ import Platform
 package struct DefinitionFiles: DefinitionStore {
     private static let limit = 1 << 20
 
-    /// The folder that definitions are written to, made where it is missing.
+    /// The directory that definitions are written to, made if it is missing.
     private let configHome: String
 
     /// Reads anywhere and writes below `$XDG_CONFIG_HOME`.
@@ -30,7 +30,7 @@ package struct DefinitionFiles: DefinitionStore {
     }
 
     package func isOfRoot(_ path: String) -> Bool {
-        // A name that another user may exchange says nothing of the file.
+        // A name that another user may exchange is no proof about the file.
         guard let slash = path.lastIndex(of: "/") else { return false }
         return [path, String(path[..<slash])].allSatisfy(OwnershipCheck.areRoots)
     }

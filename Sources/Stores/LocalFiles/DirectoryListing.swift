@@ -1,7 +1,8 @@
 import CredentialCore
 import Platform
 
-/// The checksum of the names of records, computed on a thread of its own; on the caller's if the system gives no thread.
+/// The checksum of the names of records, computed on a thread of its own; on the caller's if the system gives no
+/// thread.
 struct DirectoryListing {
     private let call: ThreadTask<UnorderedChecksum, CredentialError>?
     private let list: @Sendable () throws(CredentialError) -> UnorderedChecksum

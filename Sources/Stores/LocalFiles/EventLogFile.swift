@@ -23,11 +23,11 @@ package struct EventLogFile: EventLog {
         try EventTailer(folders, group: group)
     }
 
-    /// Adds an event; what cannot be written is dropped.
+    /// Adds an event; an event that cannot be written is dropped.
     package func append(_ event: AccountEvent) {
         guard let folder = try? folders.create(of: event.group) else { return }
         let line = JSONValue.object(event.json).bytes() + [0x0A]
-        // A second round where the log was put away between opening and locking it, or was full.
+        // A second round if the log was put away between opening and locking it, or was full.
         for _ in 0..<3 {
             guard let file = try? folder.openShared(Self.name, appending: true) else { return }
             // Locked, so that no line goes into a file that has been put away and that readers have left. If locks

@@ -3,7 +3,7 @@ import Platform
 
 /// Follows the event logs of groups as they grow, in any process.
 package final class EventTailer: EventFeed {
-    /// How long to believe that nothing has happened, in milliseconds.
+    /// How long to believe that no event has happened, in milliseconds.
     private static let pollInterval: Int64 = 2_000
 
     private let folders: GroupFolders
@@ -12,7 +12,7 @@ package final class EventTailer: EventFeed {
     private var followers: [String: LogTailer] = [:]
     private var waiting: [AccountEvent] = []
 
-    /// Starts to follow: what is in the logs now is not told.
+    /// Starts to follow: events that are in the logs now are not reported.
     ///
     /// - Parameter group: the one to follow; all, also those that appear later, for `nil`.
     /// - Throws: ``ErrorCode/inputOutput``.
@@ -34,7 +34,7 @@ package final class EventTailer: EventFeed {
     ///
     /// Events of one group come in the order of its log.
     ///
-    /// - Returns: `nil` when none came in time, or a signal came.
+    /// - Returns: `nil` when no event came in time, or a signal came.
     /// - Throws: ``ErrorCode/inputOutput``.
     package func next(timeout: Int64? = nil) throws(CredentialError) -> AccountEvent? {
         let stopwatch = Stopwatch()
@@ -64,9 +64,9 @@ package final class EventTailer: EventFeed {
     }
 
     private func follow(_ group: KeychainGroup, fromEnd: Bool) throws(CredentialError) {
-        // A folder that somebody has just removed is nothing to follow.
+        // A directory that another process has just removed cannot be followed.
         guard let folder = try folders.open(of: group) else { return }
-        // The watch comes first: what is written from here on is noticed.
+        // The watch comes first: it notices all later writes.
         try watch.add(folder.path)
         let follower = LogTailer(group)
         if fromEnd { try follower.skip(folder) }

@@ -14,7 +14,7 @@ package struct GroupFolders: Sendable {
         case locks
         /// Token sets of generations in flight, sealed.
         case journal
-        /// How a group is shared with other hosts, and what this one has written down of that.
+        /// How a group is shared with other hosts, and the notes of this host about that.
         case shared
     }
 
@@ -24,7 +24,7 @@ package struct GroupFolders: Sendable {
     /// Places the groups below `dataHome`.
     package init(dataHome: String) { self.dataHome = dataHome }
 
-    /// Opens a folder of a group and makes what is missing.
+    /// Opens a directory of a group and makes it if it is missing.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
     package func create(
@@ -33,7 +33,7 @@ package struct GroupFolders: Sendable {
         try PrivateDirectory.create(components(folder, group), below: dataHome)
     }
 
-    /// Opens a folder of a group, or gives `nil` where there is none.
+    /// Opens a directory of a group, or gives `nil` if it does not exist.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
     package func open(
@@ -42,14 +42,14 @@ package struct GroupFolders: Sendable {
         try PrivateDirectory.open(components(folder, group), below: dataHome)
     }
 
-    /// Whether a folder of a group is not there. One look at its path, which opens nothing: most groups are of this machine
-    /// alone, and every read of theirs asks.
+    /// Whether a folder of a group is not there. One look at its path, which opens no file: most groups are of this
+    /// machine alone, and every read of theirs asks.
     package func isAbsent(_ folder: Folder, of group: KeychainGroup) -> Bool {
         let path = ([dataHome] + components(folder, group)).joined(separator: "/")
         return unsafe access(path, F_OK) != 0 && errno == ENOENT
     }
 
-    /// Opens the folder that holds the groups and makes it where it is missing.
+    /// Opens the directory that holds the groups and makes it if it is missing.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
     package func createRoot() throws(CredentialError) -> PrivateDirectory {
@@ -66,19 +66,19 @@ package struct GroupFolders: Sendable {
 
     // MARK: The layout
 
-    /// The layout of a group's folder that this program writes. In layout 2 the records may have several grants of a policy, and
-    /// the journal has its second form; a program that knows layout 1 alone would lose both.
+    /// The layout of a group's folder that this program writes. In layout 2 the records may have several grants of
+    /// a policy, and the journal has its second form; a program that knows layout 1 alone would lose both.
     static let layout = 2
-    /// What the name of the room set aside for an account's record in the journal ends with.
+    /// The end of the name of the space reserved for an account's record in the journal.
     static let reserveSuffix = ".reserve"
     /// The file that says which layout a folder has.
     static let formatName = "format"
 
-    /// Has a group of an earlier layout say that this program writes there, so that one that does not know this layout leaves the
-    /// group alone.
+    /// Has a group of an earlier layout say that this program writes there, so that one that does not know this
+    /// layout leaves the group alone.
     ///
-    /// - Throws: ``ErrorCode/lockTimeout`` while an earlier program refreshes an account of the group: it could not keep what it gets;
-    ///   ``ErrorCode/inputOutput``.
+    /// - Throws: ``ErrorCode/lockTimeout`` while an earlier program refreshes an account of the group: it could not
+    ///   keep its result; ``ErrorCode/inputOutput``.
     func raiseLayout(of group: KeychainGroup) throws(CredentialError) {
         guard let folder = try open(of: group), let text = try folder.read(Self.formatName, limit: 4_096),
             let number = Int(String(decoding: text.prefix { $0 != 0x0A }, as: UTF8.self)), number > 0,

@@ -23,7 +23,7 @@ package struct JournalFiles: TokenSetJournal {
 
     /// Gives all records, sealed; one that goes meanwhile is left out.
     ///
-    /// - Throws: ``ErrorCode/inputOutput``, and what `body` throws.
+    /// - Throws: ``ErrorCode/inputOutput``, and the errors of `body`.
     package func eachRecord(
         in group: KeychainGroup, _ body: (_ account: String, _ sealed: [UInt8]) throws(CredentialError) -> Void
     ) throws(CredentialError) {
@@ -33,10 +33,10 @@ package struct JournalFiles: TokenSetJournal {
         }
     }
 
-    /// Beside the records lie room set aside, and temporary files, whose names begin with a dot.
+    /// Beside the records lie reserved space, and temporary files, whose names begin with a dot.
     private static func isRecord(_ name: String) -> Bool { !name.hasPrefix(".") && !name.hasSuffix(reserveSuffix) }
 
-    /// The sealed record, or `nil` where there is none.
+    /// The sealed record, or `nil` if there is no record.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
     package func read(_ account: String, in group: KeychainGroup) throws(CredentialError) -> [UInt8]? {
@@ -50,7 +50,8 @@ package struct JournalFiles: TokenSetJournal {
     package func write(
         _ sealed: [UInt8], for account: String, in group: KeychainGroup
     ) throws(CredentialError) {
-        // It was raised when the room was reserved. This is the last resort of tokens that have come: no file beside it may stop that.
+        // It was raised when the room was reserved. This is the last resort of tokens that have come: no file
+        // beside it may stop that.
         try? folders.raiseLayout(of: group)
         let folder = try folders.create(.journal, of: group)
         if try folder.writeReserved(sealed, from: account + Self.reserveSuffix, to: account) { return }
@@ -89,13 +90,13 @@ package struct JournalFiles: TokenSetJournal {
                 "process \(holder.processID) is refreshing account \(shown), though the file of its lock was removed",
                 hint: "try again")
         }
-        // A file system may know neither links nor a rename that replaces nothing.
+        // A file system may know neither links nor a rename without replacement.
         guard isReserved, try isMarkedForSending(account, in: group) else {
             throw CredentialError(.lockTimeout, "another process is refreshing \(shown)", hint: "try again")
         }
     }
 
-    /// Whether the mark of this process is there. The reserved space replaces it if `/proc` has none.
+    /// Whether the mark of this process is there. The reserved space replaces it without `/proc`.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
     package func isMarkedForSending(
@@ -129,14 +130,15 @@ package struct JournalFiles: TokenSetJournal {
         return folder.path(of: name)
     }
 
-    /// Drops the record, and room that a process has left which is gone; dropping what is not there is no error.
+    /// Drops the record, and space that a process has reserved which is gone; dropping a missing record is no
+    /// error.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
     package func remove(_ account: String, in group: KeychainGroup) throws(CredentialError) {
         guard let folder = try folders.open(.journal, of: group) else { return }
         try folder.remove(account)
-        // A process that lives, and be it this one, says with its mark that it is refreshing. What cannot be removed is used by the
-        // next refresh.
+        // A process that lives, and be it this one, says with its mark that it is refreshing. The next refresh uses
+        // space that cannot be removed.
         try? folder.removeReserve(account + Self.reserveSuffix) { bytes in
             guard let mark = ProcessMark(bytes) else { return false }
             return mark != ProcessMark.own && !mark.isAnotherLivingProcess

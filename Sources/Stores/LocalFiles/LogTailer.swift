@@ -10,11 +10,11 @@ final class LogTailer {
     private var offset: Int64 = 0
     private var partial: [UInt8] = []
 
-    /// A log of which nothing has been read.
+    /// A log that was not read yet.
     init(_ group: KeychainGroup) { self.group = group }
 
-    /// Passes over what is in the log now. A log that is not there yet is made: held open, it is read to its end
-    /// even if it is put away first.
+    /// Passes over the present content of the log. A log that is not there yet is made: held open, it is read to
+    /// its end even if it is put away first.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
     func skip(_ folder: borrowing PrivateDirectory) throws(CredentialError) {
@@ -29,12 +29,12 @@ final class LogTailer {
     func read(_ folder: borrowing PrivateDirectory) throws(CredentialError) -> [AccountEvent] {
         var events: [AccountEvent] = []
         while true {
-            // Asked before reading: nothing is added to a log once it has been put away.
+            // Asked before reading: no event is added to a log once it has been put away.
             let isCurrent = isCurrent(in: folder)
             events += additions()
             if isCurrent { return events }
             try open(folder)
-            // Between two logs there is none for a moment.
+            // Between two logs there is a moment without a log.
             if FileDescriptor.number(of: file) < 0 { return events }
         }
     }
@@ -70,7 +70,7 @@ final class LogTailer {
         }
     }
 
-    /// The event of a line; lines that are none, or of another group, are passed over.
+    /// The event of a line; lines without an event, or of another group, are passed over.
     private func event(_ line: ArraySlice<UInt8>) -> AccountEvent? {
         guard let json = try? JSONValue.parse(Array(line)).object, let event = AccountEvent(json: json),
             event.group == group

@@ -11,7 +11,7 @@ final class MachineKey: Sendable {
     private let random: any RandomSource
     private let known = Mutex<[UInt8]?>(nil)
 
-    /// Names the file; nothing is read or made yet.
+    /// Names the file; it is not read or made yet.
     init(_ name: String, in folder: [String], below stateHome: String, random: any RandomSource) {
         self.name = name
         self.folder = folder
@@ -19,10 +19,10 @@ final class MachineKey: Sendable {
         self.random = random
     }
 
-    /// HMAC-SHA-256 of `bytes` by the key; `nil` if the key cannot be read, or made. A key that cannot be read now is never
-    /// replaced: nothing made with it would be recognised.
+    /// HMAC-SHA-256 of `bytes` by the key; `nil` if the key cannot be read, or made. A key that cannot be read now
+    /// is never replaced: results made with it would not be recognised.
     ///
-    /// - Parameter makesKey: whether a key is made if there is none.
+    /// - Parameter makesKey: whether a key is made if it does not exist.
     func code(of bytes: [UInt8], makesKey: Bool) -> [UInt8]? {
         let key = known.withLock { known in
             do throws(CredentialError) {
@@ -41,7 +41,7 @@ final class MachineKey: Sendable {
     /// - Throws: ``ErrorCode/inputOutput``, with the cause.
     func check() throws(CredentialError) { _ = try read() }
 
-    /// The key; `nil` if there is none.
+    /// The key; `nil` if it does not exist.
     private func read() throws(CredentialError) -> [UInt8]? {
         guard let folder = try PrivateDirectory.open(folder, below: stateHome),
             let key = try folder.read(name, limit: SHA256.size)
@@ -55,8 +55,8 @@ final class MachineKey: Sendable {
         return key
     }
 
-    /// Writes a key. If two processes make one at once, the later one stays, and nothing that the other has made is
-    /// recognised.
+    /// Writes a key. If two processes make one at once, the later one stays, and results that the other has made
+    /// are not recognised.
     private func make() throws(CredentialError) -> [UInt8] {
         let key = random.bytes(SHA256.size)
         try PrivateDirectory.create(folder, below: stateHome).write(key, to: name)

@@ -6,12 +6,12 @@ import StrictJSON
 ///
 /// Each file begins with a seal: HMAC-SHA-256 over the rest, by a key in `$XDG_STATE_HOME/credmgr/metadata.key`. A
 /// program that can write to the cache folder alone, as a sandbox that shares it, cannot name an endpoint. A file
-/// without a valid seal, of another address or of another version counts as absent. Without the key, as in a home that
-/// is read-only, nothing is kept on disk.
+/// without a valid seal, of another address or of another version counts as absent. Without the key, as in a home
+/// that is read-only, no document is kept on disk.
 package struct MetadataFiles: MetadataCache {
     private static let folder = ["credmgr", "metadata"]
     private static let version: Int64 = 2
-    /// The largest file read, in bytes: a response of 1 MiB, written anew.
+    /// The largest file read, in bytes: a response of 1 MiB, rewritten.
     private static let limit = 8 << 20
     /// How many files are kept; the oldest are removed.
     private static let greatestCount = 64
@@ -22,8 +22,8 @@ package struct MetadataFiles: MetadataCache {
     private let cacheHome: String
     private let key: MachineKey
 
-    /// Keeps documents below `$XDG_CACHE_HOME` and the key below `$XDG_STATE_HOME`; nothing is made before the first
-    /// write.
+    /// Keeps documents below `$XDG_CACHE_HOME` and the key below `$XDG_STATE_HOME`; no file is made before the
+    /// first write.
     package init(cacheHome: String, stateHome: String, random: any RandomSource) {
         self.cacheHome = cacheHome
         key = MachineKey("metadata.key", in: ["credmgr"], below: stateHome, random: random)

@@ -1,11 +1,11 @@
 package import CredentialCore
 import Platform
 
-/// The refresh tokens that this machine has used: 4,096 files in `$XDG_STATE_HOME/credmgr/used`, named by the first three
-/// hexadecimal digits of what is looked up, one line for each token and each rotation number.
+/// The refresh tokens that this machine has used: 4,096 files in `$XDG_STATE_HOME/credmgr/used`, named by the first
+/// three hexadecimal digits of the key, one line for each token and each rotation number.
 ///
-/// They lie apart from the data directory, so that a copy of that which is restored does not take them along. A lookup reads
-/// one file, however many accounts there are.
+/// They lie apart from the data directory, so that a copy of that which is restored does not take them along. A
+/// lookup reads one file, however many accounts there are.
 package final class UsedTokenFiles: UsedRefreshTokens {
     private static let folder = ["credmgr", "used"]
     private static let keyName = "key"
@@ -21,7 +21,7 @@ package final class UsedTokenFiles: UsedRefreshTokens {
     private let clock: any WallClock
     private let key: MachineKey
 
-    /// Keeps digests below `$XDG_STATE_HOME`; nothing is made before the first one.
+    /// Keeps digests below `$XDG_STATE_HOME`; no file is made before the first one.
     package init(stateHome: String, clock: any WallClock = SystemClock(), random: any RandomSource = SystemRandom())
     {
         self.stateHome = stateHome
@@ -129,7 +129,8 @@ package final class UsedTokenFiles: UsedRefreshTokens {
         shorten(name, in: folder)
     }
 
-    /// Appends to the file that has the name afterwards: a line in a file that another process has replaced may be lost.
+    /// Appends to the file that has the name afterwards: a line in a file that another process has replaced may be
+    /// lost.
     private func append(_ bytes: [UInt8], to name: String, in folder: borrowing PrivateDirectory) {
         for _ in 0..<Self.exchanges {
             guard let file = try? folder.openShared(name, appending: true), file.writeAll(bytes) == 0 else {
@@ -139,9 +140,9 @@ package final class UsedTokenFiles: UsedRefreshTokens {
         }
     }
 
-    /// Rewrites a large file without the lines that have ended or are repeated. One process at a time does so. A line that another
-    /// process appends meanwhile is at the end of the old file, and is appended to the new one; later ones see that their file
-    /// is not the current one.
+    /// Rewrites a large file without the lines that have ended or are repeated. One process at a time does so. A
+    /// line that another process appends meanwhile is at the end of the old file, and is appended to the new one;
+    /// later ones see that their file is not the current one.
     private func shorten(_ name: String, in folder: borrowing PrivateDirectory) {
         guard let file = try? folder.openExisting(name, forWriting: true), file.size > Int64(Self.greatestSize),
             FileLock.wait(file, milliseconds: 0) == 0, folder.isCurrent(file, name)

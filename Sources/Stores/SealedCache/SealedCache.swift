@@ -3,8 +3,8 @@ import Platform
 
 /// Access tokens, and data keys while they are unlocked, as sealed files in the user's runtime folder.
 ///
-/// The key to them is in two halves: one in the kernel's user keyring, one in the folder. A process of the user in a
-/// sandbox without our files has at most the first, one in a container that shares the folder at most the second.
+/// The key to them is in two halves: one in the kernel's user keyring, one in the folder. A process of the user in
+/// a sandbox without our files has at most the first, one in a container that shares the folder at most the second.
 ///
 /// ```
 /// NUMBER/half               the folder's half for the half that is the kernel's key NUMBER
@@ -12,13 +12,13 @@ import Platform
 /// NUMBER/keys               data keys
 /// ```
 ///
-/// Each of the 64 folders of entries is kept at 64 entries and 256 KiB, so that all take 16 MiB and number 4,096 at most,
-/// and to write one costs the same however many there are.
+/// Each of the 64 directories of entries is kept at 64 entries and 256 KiB. So all take 16 MiB and number 4,096 at
+/// most, and to write one costs the same however many there are.
 package struct SealedCache: AccessTokenCache {
     private let runtime: String?
     private let clock: AnyWallClock
 
-    /// Makes a cache; costs nothing.
+    /// Makes a cache without any input or output.
     ///
     /// - Parameter runtime: `$XDG_RUNTIME_DIR`.
     package init(runtime: String?, clock: AnyWallClock) {
@@ -26,7 +26,7 @@ package struct SealedCache: AccessTokenCache {
         self.clock = clock
     }
 
-    /// The cache with its key at hand, to read several entries; `nil` where nothing was ever kept.
+    /// The cache with its key at hand, to read several entries; `nil` if it was never written.
     package func opened() -> UnlockedCache? {
         guard let folder = RuntimeDirectory.open(runtime: runtime), let keys = SplitCacheKey.find(in: folder) else {
             return nil

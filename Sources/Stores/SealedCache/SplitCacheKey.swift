@@ -4,8 +4,8 @@ import Sodium
 
 /// The two halves of the cache's key, joined.
 struct SplitCacheKey {
-    /// The name of the folder for entries under this key: the number of the kernel's key. A container may share the folder
-    /// and not the keyring; each then has a folder of its own.
+    /// The name of the folder for entries under this key: the number of the kernel's key. A container may share the
+    /// folder and not the keyring; each then has a folder of its own.
     let folder: String
     /// The key.
     let key: SplitKey
@@ -23,7 +23,7 @@ struct SplitCacheKey {
         return joined(kernel, runtime)
     }
 
-    /// The key; halves that are missing are made, under a lock, and none that is there is overwritten.
+    /// The key; halves that are missing are made, under a lock, and an existing half is never overwritten.
     ///
     /// - Throws: ``ErrorCode/unsupported``.
     static func make(in runtime: borrowing RuntimeDirectory) throws(CredentialError) -> SplitCacheKey {
@@ -38,7 +38,7 @@ struct SplitCacheKey {
         if let keys = joined(kernel, runtime) { return keys }
         sweep(runtime)
         let path = "\(kernel.number)/\(halfName)"
-        // One that is there and no half of a key opens nothing; nor does any entry that was sealed with it.
+        // A key of another form opens no entry; an entry that was sealed with it does not open either.
         guard runtime.put(SystemRandom().bytes(SplitKey.halfSize), at: path, end: farFuture),
             let keys = joined(kernel, runtime)
         else {
@@ -80,7 +80,7 @@ struct SplitCacheKey {
         do throws(UserKeyringKey.Failure) {
             let kernel = try UserKeyringKey.find(name)
             if kernel.bytes.count == SplitKey.halfSize { return kernel }
-            // A key that is no half was put there by another program; it opens no entry.
+            // Another program has written a key that is no half; it opens no entry.
             kernel.drop()
         } catch {
             guard error == .missing else { throw error }
@@ -88,7 +88,7 @@ struct SplitCacheKey {
         return try UserKeyringKey.make(name, SystemRandom().bytes(SplitKey.halfSize))
     }
 
-    /// Removes what belongs to keys that the machine has no more.
+    /// Removes the files of keys that the machine has no more.
     private static func sweep(_ runtime: borrowing RuntimeDirectory) {
         for name in runtime.names(in: ".") {
             if let number = Int32(name), UserKeyringKey.isGone(number) { runtime.removeFolder(name) }

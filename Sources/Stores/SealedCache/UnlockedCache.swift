@@ -8,7 +8,7 @@ package final class UnlockedCache: AccessTokenCache {
     private let keys: SplitCacheKey
     private let clock: AnyWallClock
 
-    /// How a file begins: what it is, and the version of its form.
+    /// How a file begins: its type, and the version of its form.
     private static let mark = Array("credmgr1".utf8)
     private static let headSize = 16 + SplitKey.nonceSize
     private static let shards: UInt8 = 64
@@ -123,7 +123,7 @@ package final class UnlockedCache: AccessTokenCache {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Removes what has ended, and, where that is not enough, what ends first.
+    /// Removes the entries that have ended, and, if that is not enough, those that end first.
     private func sweep(_ path: String, keepsAll: Bool) {
         let now = clock.now
         var left: [RuntimeDirectory.Entry] = []

@@ -29,7 +29,7 @@ enum StepState<Value: Sendable>: Sendable {
 }
 
 /// Runs steps on a session of the Secret Service within their deadlines: opens it at first use and again after the
-/// service or the bus was restarted, and unlocks what a step finds locked.
+/// service or the bus was restarted, and unlocks collections that a step finds locked.
 final class SecretServiceAccess: Sendable {
     private enum State {
         case closed
@@ -44,8 +44,8 @@ final class SecretServiceAccess: Sendable {
     private let busAddress: String?
     private let staleVariable: CredentialError?
     private let state = Mutex(State.closed)
-    /// The first session, which may be begun before it is asked for. The first caller takes it: none is left over
-    /// for the time after a restart of the bus.
+    /// The first session, which may be begun before it is asked for. The first caller takes it: no answer is left
+    /// over for the time after a restart of the bus.
     private enum First {
         case notBegun
         case begun(ThreadTask<SecretServiceSession, SecretServiceError>)
@@ -68,10 +68,10 @@ final class SecretServiceAccess: Sendable {
         self.canPrompt = canPrompt
     }
 
-    /// Runs `step`, unlocking what it finds locked, until it is through.
+    /// Runs `step`, unlocking the objects that it finds locked, until it is through.
     ///
-    /// - Throws: ``ErrorCode/storeLocked`` when what is locked needs a person and there is none,
-    ///   ``ErrorCode/cancelled`` when the person dismissed the question, else what the step met.
+    /// - Throws: ``ErrorCode/storeLocked`` when a locked object needs the user, who cannot be asked,
+    ///   ``ErrorCode/cancelled`` when the user dismissed the question, else the error of the step.
     func settled<Value: Sendable>(
         _ time: inout TimeBudget,
         _ step: @escaping @Sendable (SecretServiceSession, Deadline) throws(SecretServiceError) -> StepState<Value>
@@ -87,8 +87,8 @@ final class SecretServiceAccess: Sendable {
         throw SecretServiceError.locked
     }
 
-    /// Lets the keyring ask a question and waits: for a person as long as was said, and without one for the time left, as
-    /// some keyrings have questions that answer themselves.
+    /// Lets the keyring ask a question and waits: for a person as long as was said, and without one for the time
+    /// left, as some keyrings have questions that answer themselves.
     func ask(_ question: String, _ time: inout TimeBudget) throws(CredentialError) {
         let limit = canPrompt ? Deadline(milliseconds: Int32(clamping: promptSeconds * 1_000)) : time.deadline
         let notice = waiting.begin { "the keyring's password prompt in its own window" }
@@ -132,7 +132,7 @@ final class SecretServiceAccess: Sendable {
         let isAbandoned = state.withLock { if case .abandoned = $0 { true } else { false } }
         guard !isAbandoned else { throw SecretServiceError.silent }
         let outcome = try DeadlineThread.run(until: deadline) { [self] () throws(CredentialError) in
-            // The calls end a little earlier than their thread is given up: then nothing is left behind.
+            // The calls end a little earlier than their thread is given up: then no call is left behind.
             let limit = deadline.earlier(milliseconds: Self.marginMilliseconds)
             var isLastTry = !isRepeatable
             while true {
@@ -158,7 +158,7 @@ final class SecretServiceAccess: Sendable {
         }
     }
 
-    /// A fault as users see it: a bus that does not answer is told of with the variable that names it.
+    /// A fault as users see it: for a bus that does not answer, the error shows the variable that names it.
     private func told(_ fault: SecretServiceError) -> CredentialError {
         let error = fault.credentialError
         guard fault.kind == .noBus, var named = staleVariable?.withoutBus else { return error }

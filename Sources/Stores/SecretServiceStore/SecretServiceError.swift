@@ -8,7 +8,7 @@ struct SecretServiceError: Error {
         case noLibrary
         /// The session bus does not answer.
         case noBus
-        /// Nobody on the bus provides the service, and the bus starts nobody.
+        /// No program on the bus provides the service, and the bus does not start one.
         case noService
         /// The connection or the session is gone; a new one may work.
         case disconnected
@@ -16,11 +16,11 @@ struct SecretServiceError: Error {
         case timedOut
         /// The item or collection is locked.
         case locked
-        /// The object does not exist: somebody else removed it just now.
+        /// The object does not exist: another program removed it just now.
         case noSuchObject
         /// The service offers no encryption on the way.
         case noEncryption
-        /// The answer is there, but what it holds cannot be a secret of ours.
+        /// The answer is there, but its content cannot be a secret of ours.
         case damaged
         /// Anything else.
         case other
@@ -53,7 +53,8 @@ struct SecretServiceError: Error {
             case "org.freedesktop.Secret.Error.IsLocked": .locked
             case "org.freedesktop.Secret.Error.NoSuchObject", "org.freedesktop.DBus.Error.UnknownObject":
                 .noSuchObject
-            // GLib answers so for a path that nobody has any more, as gnome-keyring's of an item that was just removed.
+            // GLib answers so for a path that no object has any more, as gnome-keyring's of an item that was just
+            // removed.
             case "org.freedesktop.DBus.Error.UnknownMethod", "org.freedesktop.DBus.Error.UnknownInterface":
                 ["Object does not exist at path", "No such interface"].contains(where: message.hasPrefix)
                     ? .noSuchObject : .other
@@ -107,7 +108,7 @@ struct SecretServiceError: Error {
         }
     }
 
-    /// The store is there but locked, and nobody can be asked here.
+    /// The store is there but locked, and no user can be asked here.
     static let locked = CredentialError(
         .storeLocked, "the keyring of the Secret Service is locked",
         hint: "in a desktop session, run: credmgr store unlock")

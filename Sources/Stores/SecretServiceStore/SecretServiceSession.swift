@@ -3,7 +3,8 @@ import Platform
 
 /// The Secret Service's own operations on our items, each one call over the bus.
 ///
-/// Nothing here unlocks or asks by itself: what is locked, and what needs a person, is part of the answers.
+/// This type does not unlock or ask by itself: locked objects, and those that need the user, are part of the
+/// answers.
 final class SecretServiceSession: Sendable {
     /// The result of a search, with the question settled whether an empty answer can be believed.
     enum Search {
@@ -13,7 +14,7 @@ final class SecretServiceSession: Sendable {
         case locked([String])
         /// The default collection is open and has no such item.
         case absent
-        /// Items in collections that are not the default one, which has none.
+        /// Items in collections other than the default one, which has no such item.
         case elsewhere([String])
         /// There is no default collection.
         case noDefaultCollection
@@ -34,10 +35,11 @@ final class SecretServiceSession: Sendable {
         _ = try connection.session(until: deadline)
     }
 
-    /// Waits until nothing goes on in the background any more; false when something still does at the deadline.
+    /// Waits until no work goes on in the background any more; false when some still does at the deadline.
     func settle(until deadline: Deadline) -> Bool { connection.settle(until: deadline) }
 
-    /// The path of the default collection; `nil` when there is none. A session stays with the one it began with.
+    /// The path of the default collection; `nil` when it does not exist. A session stays with the one it began
+    /// with.
     func defaultCollection(until deadline: Deadline) throws(SecretServiceError) -> String? {
         if let collectionAtStart { return collectionAtStart }
         return Self.objectPath(try service(Self.defaultCollection, deadline))
@@ -58,7 +60,7 @@ final class SecretServiceSession: Sendable {
         if !openHere.isEmpty { return .found(openHere) }
         let lockedHere = locked.filter { $0.hasPrefix(collection + "/") }
         if !lockedHere.isEmpty { return .locked(lockedHere) }
-        // And after it: a collection that was locked meanwhile has nothing to show.
+        // And after it: a collection that was locked meanwhile shows no items.
         if try isLocked(collection, until: deadline) { return .locked([collection]) }
         return (open + locked).isEmpty ? .absent : .elsewhere(open + locked)
     }
@@ -148,7 +150,7 @@ final class SecretServiceSession: Sendable {
         Self.objectPath(try connection.call(item, Self.item, "Delete", .tuple([]), reply: "(o)", until: deadline))
     }
 
-    /// Unlocks what can be unlocked without a question; gives the question for the rest, if there is one.
+    /// Unlocks the objects that need no question; gives the question for the rest, if there is one.
     func unlock(_ objects: [String], until deadline: Deadline) throws(SecretServiceError) -> String? {
         let paths = BusValue.array(of: "o", objects.map { .path($0) })
         return Self.objectPath(
@@ -197,7 +199,7 @@ final class SecretServiceSession: Sendable {
         return value
     }
 
-    /// The object path that an answer ends with; `/` stands for none.
+    /// The object path that an answer ends with; `/` means no object.
     private static func objectPath(_ reply: BusReply) -> String? {
         reply.children.last.flatMap { $0.text == "/" ? nil : $0.text }
     }

@@ -12,17 +12,18 @@ package final class SecretServiceStore: SecretStore {
     private let service: SecretServiceAccess
     private let warn: @Sendable (LocalizedMessage) -> Void
 
-    /// Makes a store; nothing is opened before the first call.
+    /// Makes a store; no connection is opened before the first call.
     ///
     /// - Parameters:
     ///   - busAddress: the session bus, from ``SessionBus/address(environment:)``; without one every call throws.
     ///     A process works with one session bus at a time.
-    ///   - staleVariable: what is told where that bus does not answer, from ``SessionBus/staleVariable(environment:)``.
+    ///   - staleVariable: the variable to report if that bus does not answer, from
+    ///     ``SessionBus/staleVariable(environment:)``.
     ///   - canPrompt: whether there is a person who can answer the keyring's questions. Their time to answer does
     ///     not count towards the deadlines.
     ///   - promptSeconds: how long to wait for that person at most.
-    ///   - whileWaiting: called when the keyring has been asked for a session and its answer takes some milliseconds.
-    ///     It must not block.
+    ///   - whileWaiting: called when the keyring has been asked for a session and its answer takes some
+    ///     milliseconds. It must not block.
     ///   - waiting: tells that the keyring's question is waited for.
     ///   - warn: takes a sentence that the user should see.
     package init(
@@ -51,7 +52,7 @@ package final class SecretServiceStore: SecretStore {
         }
     }
 
-    /// Opens the default collection, which takes new secrets, and what is locked of the group's.
+    /// Opens the default collection, which takes new secrets, and the locked objects of the group.
     package func unlock(_ group: KeychainGroup, seconds: Int64) throws(CredentialError) -> Bool {
         var time = TimeBudget(milliseconds: Self.readMilliseconds)
         try service.settled(&time) { session, deadline throws(SecretServiceError) -> StepState<Void> in
@@ -202,7 +203,7 @@ package final class SecretServiceStore: SecretStore {
         } ?? [:]
     }
 
-    /// The result of `body` for the items with these attributes; `nil` if there are none.
+    /// The result of `body` for the items with these attributes; `nil` if there are no items.
     private func found<Value: Sendable>(
         _ attributes: [(String, String)], _ milliseconds: Int32,
         _ body: @escaping @Sendable ([String], SecretServiceSession, Deadline) throws(SecretServiceError) -> Value
@@ -219,7 +220,7 @@ package final class SecretServiceStore: SecretStore {
         }
     }
 
-    /// The secrets of open items, by their paths; of none, where one of them is gone.
+    /// The secrets of open items, by their paths; empty if one of them is gone.
     private func secrets(of paths: [String]) throws(CredentialError) -> [String: [UInt8]] {
         guard !paths.isEmpty else { return [:] }
         var time = TimeBudget(milliseconds: Self.readMilliseconds)

@@ -4,27 +4,27 @@ import Glibc
 /// The address of this user's session bus.
 package enum SessionBus {
     /// The address of a bus that exists already, as D-Bus clients look for it: the environment, then
-    /// `$XDG_RUNTIME_DIR/bus`; where there is no such variable, as in cron jobs, `/run/user/UID/bus`, which is what
-    /// logind would have set it to. The sockets count only when they are the user's own.
+    /// `$XDG_RUNTIME_DIR/bus`. Without that variable, as in cron jobs, it is `/run/user/UID/bus`, the value that
+    /// logind would have set. The sockets count only when they are the user's own.
     ///
-    /// - Returns: `nil` when there is none. Starting one is never part of the answer: `autolaunch:` is left out.
+    /// - Returns: `nil` when there is no bus. Starting one is never part of the answer: `autolaunch:` is left out.
     package static func address(environment: [String: String]) -> String? {
         if let named = named(environment) { return named }
-        // Another folder than logind's means another session: its bus or none, as GLib and libdbus have it.
+        // Another directory than logind's means another session: its bus or no bus, as GLib and libdbus have it.
         let given = environment["XDG_RUNTIME_DIR"].flatMap { $0.isEmpty ? nil : $0 }
         let socket = (given ?? "/run/user/\(geteuid())") + "/bus"
         return isOwnSocket(socket) ? "unix:path=" + escaped(socket) : nil
     }
 
-    /// The addresses that the variable gives; `nil` where it gives none.
+    /// The addresses that the variable gives; `nil` if it gives no address.
     private static func named(_ environment: [String: String]) -> String? {
         let usable = (environment["DBUS_SESSION_BUS_ADDRESS"] ?? "").split(separator: ";")
             .filter { !$0.hasPrefix("autolaunch:") }
         return usable.isEmpty ? nil : usable.joined(separator: ";")
     }
 
-    /// The error for a `DBUS_SESSION_BUS_ADDRESS` whose bus does not answer: in the shells of tmux, screen and ssh the variable
-    /// outlives its session. `nil` if the variable is not set.
+    /// The error for a `DBUS_SESSION_BUS_ADDRESS` whose bus does not answer: in the shells of tmux, screen and ssh
+    /// the variable outlives its session. `nil` if the variable is not set.
     package static func staleVariable(environment: [String: String]) -> CredentialError? {
         guard let named = named(environment) else { return nil }
         var rest = environment

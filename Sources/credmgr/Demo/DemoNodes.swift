@@ -8,9 +8,10 @@ struct DemoNodes {
     let endpoints: [String]
     private let nodes: [DemoNode]
 
-    /// Starts three nodes, each with certificate and key `node.pem` and `node.key` of the folder; they have a leader a moment later.
+    /// Starts three nodes, each with certificate and key `node.pem` and `node.key` of the folder; they have a
+    /// leader a moment later.
     ///
-    /// - Throws: ``ErrorCode/configuration`` where etcd is not installed.
+    /// - Throws: ``ErrorCode/configuration`` if etcd is not installed.
     init(in folder: String, _ environment: [String: String]) throws(CredentialError) {
         let etcd = try Self.find("etcd", package: "etcd-server", environment)
         let ports = try Self.freePorts(6).map { "https://127.0.0.1:\($0)" }
@@ -40,9 +41,9 @@ struct DemoNodes {
     /// Ends all of them.
     func stop() { for node in nodes { node.stop() } }
 
-    /// Makes the authority of the nodes and what it signs: a certificate for all nodes, `node`, and one of each host.
+    /// Makes the authority of the nodes and its certificates: one for all nodes, `node`, and one of each host.
     ///
-    /// - Throws: ``ErrorCode/configuration`` where openssl is not installed.
+    /// - Throws: ``ErrorCode/configuration`` if openssl is not installed.
     static func makeCertificates(
         _ hosts: [String], in folder: String, _ environment: [String: String]
     ) throws(CredentialError) {
@@ -79,7 +80,7 @@ struct DemoNodes {
         return path
     }
 
-    /// Ports of the loopback that nobody listens on.
+    /// Ports of localhost that no program listens on.
     private static func freePorts(_ count: Int) throws(CredentialError) -> [UInt16] {
         var servers: [LoopbackServer] = []
         defer { for server in servers { server.stop() } }

@@ -36,13 +36,14 @@ struct DemoStage {
         try session.print("\(sceneNumber == 1 ? "" : "\n")\(sceneNumber). \(session.shown(text))\n")
     }
 
-    /// Runs a command, shows it and what it prints, and checks how it ends.
+    /// Runs a command, shows it and its output, and checks how it ends.
     ///
     /// - Parameters:
     ///   - input: its standard input.
     ///   - expecting: the exit status it must end with.
-    ///   - patience: for how many seconds it is run again where it finds temporary trouble, which is shown the last time only.
-    ///   - shows: what of its result is shown; a token is not shown whole.
+    ///   - patience: for how many seconds it is run again if it finds temporary trouble, which is shown the last
+    ///     time only.
+    ///   - shows: the part of its result to show; a token is not shown whole.
     @discardableResult
     func run(
         _ words: [String], input: String? = nil, expecting status: Int32 = 0, patience: Int64 = 0,
@@ -101,8 +102,8 @@ struct DemoStage {
     /// Signs a user in: the first half prints the URL, a robot plays the browser, the second half finishes.
     ///
     /// - Parameters:
-    ///   - name: the display name, where the page asks for one.
-    ///   - act: what the robot does in place of filling the page in.
+    ///   - name: the display name, if the page asks for one.
+    ///   - act: the steps of the robot in place of filling the page in.
     func signIn(
         _ user: DemoUser, type: String = DemoSettings.typeName, more: [String] = [], name: String = "",
         act: DemoSignIn.Act? = nil,
@@ -135,7 +136,7 @@ struct DemoStage {
         return redirect
     }
 
-    /// The second half: gives the address of the next page, where there is one.
+    /// The second half: gives the address of the next page, if there is one.
     @discardableResult
     func complete(_ redirect: String, expecting status: Int32 = 0) throws(CredentialError) -> String {
         let errors = try run(["login", "--complete", "-"], input: redirect + "\n", expecting: status).errors
@@ -169,11 +170,11 @@ struct DemoStage {
         try file.close()
     }
 
-    /// Forgets what is kept outside the home: cached tokens, items in the desktop's keyring.
+    /// Forgets the data that is kept outside the home: cached tokens, items in the desktop's keyring.
     func cleanUp() {
         let launch = SpawnConfiguration(
             ExecutablePath.itself, ["logout", "--all", "--yes"], environment: environment)
-        // The walkthrough is over, one way or the other; what is left expires by itself.
+        // The walkthrough is over, one way or the other; the remaining data expires by itself.
         _ = try? ChildProgram(launch, seconds: 60).run()
     }
 

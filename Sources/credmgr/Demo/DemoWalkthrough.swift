@@ -5,8 +5,8 @@ import DemoProvider
 import LocalMachine
 import Platform
 
-/// `credmgr demo`: the walkthrough of the seeds with the real commands of this program, in a throw-away home, against
-/// a provider of its own.
+/// `credmgr demo`: the walkthrough of the seeds with the real commands of this program, in a throw-away home,
+/// against a provider of its own.
 struct DemoWalkthrough: DemoRunner {
     let machine: Machine
 
@@ -37,7 +37,7 @@ struct DemoWalkthrough: DemoRunner {
         }
     }
 
-    /// Keeps the provider running for whoever wants to try by hand.
+    /// Keeps the provider running for users who want to try by hand.
     private func serve(
         _ base: String, _ configuration: DemoConfiguration, _ session: CommandSession
     ) throws(CredentialError) {

@@ -4,7 +4,7 @@ import Platform
 
 /// The standard streams and the terminal of this process.
 struct LinuxConsole: Console {
-    /// The line that says what is waited for; `nil` where standard error is no terminal.
+    /// The line that names the event waited for; `nil` if standard error is no terminal.
     private let line: ProgressLine?
     let translations: any Translations
 
@@ -26,7 +26,7 @@ struct LinuxConsole: Console {
     func writeResult(_ bytes: [UInt8]) throws(CredentialError) { try StandardStream.output.write(bytes) }
 
     func writeNotice(_ text: String) {
-        // There is nobody left to tell when standard error is gone.
+        // No reader is left for a report when standard error is gone.
         guard let line else { return (try? StandardStream.error.write(text)) ?? () }
         line.interrupt { try? StandardStream.error.write(text) }
     }

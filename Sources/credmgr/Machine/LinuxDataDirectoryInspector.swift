@@ -77,14 +77,15 @@ struct LinuxDataDirectoryInspector: DataDirectoryInspector {
         }
     }
 
-    /// Whether a file was left by a process that was killed, and nobody needs it.
+    /// Whether a file was left by a process that was killed, and no process needs it.
     private func isStale(_ path: String, _ facts: FileStatus) -> Bool {
         Self.isTemporary(path.split(separator: "/").last ?? "", at: path)
             && clock.now.epochSeconds - facts.modified > Self.staleSeconds && !Self.mayBeLastCopy(path)
     }
 
-    /// Whether a file beside the records of a group may be all that is left of one: the index names its account, or cannot be read,
-    /// and the account has no record that can be read. An account that the index does not name was signed out, or never signed in.
+    /// Whether a file beside the records of a group may be all that is left of one. It may if the index names its
+    /// account, or cannot be read, and the account has no record that can be read. An account that the index does
+    /// not name was signed out, or never signed in.
     private static func mayBeLastCopy(_ path: String) -> Bool {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
         guard parts.count > 4, parts[parts.count - 2] == "accounts", parts[parts.count - 4] == "groups",
@@ -107,7 +108,8 @@ struct LinuxDataDirectoryInspector: DataDirectoryInspector {
     /// The largest record and index read, in bytes.
     private static let recordLimit = 8 << 20, indexLimit = 256 << 20
 
-    /// Whether a file is one that its writer removes: a part of another file, or room that nobody alive has reserved.
+    /// Whether a file is one that its writer removes: a part of another file, or space that no living process has
+    /// reserved.
     private static func isTemporary(_ name: Substring, at path: String) -> Bool {
         if name.hasPrefix(".") { return name.hasSuffix(".tmp") }
         guard name.hasSuffix(".reserve"), path.hasSuffix("/journal/\(name)") else { return false }

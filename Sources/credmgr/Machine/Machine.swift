@@ -5,13 +5,13 @@ import LocalMachine
 import Platform
 import QRCodes
 
-/// The parts that the command adds to the machine: the terminal, programs, listeners. Making it opens nothing.
+/// The parts that the command adds to the machine: the terminal, programs, listeners. Making it opens no file.
 struct Machine: Sendable {
     /// The parts that the library has, too.
     let local: LocalMachine
     private let console: LinuxConsole
 
-    /// Reads where things are from the environment.
+    /// Reads the paths from the environment.
     ///
     /// - Parameter translations: the person's language.
     /// - Throws: ``ErrorCode/configuration`` without a home folder.

@@ -3,7 +3,7 @@ import StrictJSON
 import TestSupport
 import Testing
 
-/// `claims --access-token`: what RFC 9068 §4 has checked of an access token, and how a person authenticated.
+/// `claims --access-token`: the checks of RFC 9068 §4 for an access token, and how a user authenticated.
 @Suite struct `What tokens say` {
     private let home: Home
 
@@ -60,7 +60,7 @@ import Testing
     @Test func `an access token that has ended, or is signed by another key, is exit 7`() throws {
         let provider = try signedIn { $0.accessTokenClaims = JSONObject(["exp": 1_000_000_000]) }
         #expect(try home.run(["claims", "--access-token"], exits: 7).standardError.contains("it has expired"))
-        // The same claims under a key of somebody else's, with the same name.
+        // The same claims under a key of another provider, with the same name.
         let other = try ScriptedProvider { $0.accessTokenClaims = JSONObject(["iss": .string(provider.base)]) }
         let forged = try JSONValue.parse(LoopbackClient().send("POST", other.base + "/token").body).object
         provider.change {

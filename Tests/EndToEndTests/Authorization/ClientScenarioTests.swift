@@ -2,7 +2,7 @@ import StrictJSON
 import TestSupport
 import Testing
 
-/// Which client signs in, how it authenticates and what it asks for, by the rules of the Model Context Protocol's
+/// Which client signs in, how it authenticates and its parameters, by the rules of the Model Context Protocol's
 /// conformance suite.
 @Suite struct `Client scenarios` {
     private let home: Home
@@ -84,7 +84,7 @@ import Testing
         #expect(calls.allSatisfy { $0.authorization?.hasPrefix("DPoP ") == true && $0.proof != nil })
         #expect(Set(calls.map(\.proof)).count == calls.count)
         #expect(try home.run(["token", "--format", "header"]).line.hasPrefix("Authorization: DPoP "))
-        // One repeat for the nonce at each server, and none where there is none.
+        // One repeat for the nonce at each server, and no repeat without a nonce.
         #expect(try scenario.requests(to: "/token").count == (rule == "dpop-nonce" ? 2 : 1))
         #expect((2...4).contains(calls.count))
     }

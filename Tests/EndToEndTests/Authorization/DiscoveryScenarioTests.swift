@@ -26,7 +26,7 @@ import Testing
             let atRoot = ["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"]
             #expect(rootPRM && !log.contains { $0.server == "as1" && atRoot.contains($0.path) })
         }
-        // Both requests name the resource by its own name, and before there was metadata none does.
+        // Both requests name the resource by its own name, and without metadata no request does.
         let resources = Set(log.filter { $0.path.hasSuffix("/token") }.map { $0.form["resource"] })
         let resource = rule.hasPrefix("2025") ? nil : rule == "metadata-var2" ? scenario.origin : scenario.api
         #expect(resources == [resource])
@@ -97,7 +97,7 @@ import Testing
         let name = try #require(try home.json(["types", "--json"]).array?.first?.object?["name"]?.string)
         #expect(
             refused.standardError.contains("hint: credmgr login --resource \(scenario.api) --type \(name)\n"))
-        // No refresh helps, so none was sent.
+        // No refresh helps, so credmgr sent no refresh.
         #expect(try scenario.requests(to: "/token").count == 1)
         let done = try scenario.signIn(at: home, way == "--type" ? ["--type", name] : nil)
         #expect(done.exitStatus == 0)

@@ -25,7 +25,7 @@ import Testing
     ) -> AccountStore.URLOpener {
         { url in
             let back = try redirect(url)
-            // Nobody waits for a browser.
+            // No process waits for a browser.
             Thread.detachNewThread { _ = try? LoopbackClient().send("GET", back) }
         }
     }
@@ -67,7 +67,7 @@ import Testing
         #expect(nobody?.code == .signInRequired)
         #expect(nobody?.hint == #"signIn(toType: "Staff")"#)
         let ada = try await store.signIn(toType: "Staff", interaction: browser { try idp.redirect(from: $0) })
-        // The exchange is at the provider's own token endpoint, for which another server stands in here.
+        // The exchange is at the provider's own token endpoint, which another server plays here.
         try store.configure(staff, persisting: true)
         try home.run([
             "types", "set", "Staff", "token_endpoint=\(scenario.identityProvider)/token", "--move-accounts",
@@ -101,13 +101,13 @@ import Testing
         #expect(moved?.code == .signInRequired)
         #expect(moved?.message.contains("now accepts tokens of another authorization server") == true)
         #expect(moved?.hint == "signIn(toType: \"\(name)\")")
-        // No refresh helps, so none was sent.
+        // No refresh helps, so credmgr sent no refresh.
         #expect(try scenario.requests(to: "/token").count == 1)
 
         let next = try await store.signIn(toType: name, interaction: browser { try scenario.redirect(from: $0) })
         #expect(next.id != account.id)
         #expect(try await store.send(call(scenario), as: next).status == 200)
-        // The other server is shown nothing of the former one's.
+        // The other server sees no data of the former one.
         let second = try scenario.log.filter { $0.server == "as2" }
         #expect(second.contains { $0.path == "/register" })
         #expect(second.allSatisfy { !$0.form.values.contains(old) && !$0.query.values.contains(old) })

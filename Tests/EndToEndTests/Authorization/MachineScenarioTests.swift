@@ -120,7 +120,7 @@ import Testing
             "types", "add", "Staff", "--issuer", idp.base, "--client-id", "app", "--scope", "openid",
         ])
         try idp.signIn(at: home, type: "Staff")
-        // The exchange is at the provider's own token endpoint, for which another server stands in here.
+        // The exchange is at the provider's own token endpoint, which another server plays here.
         try home.run([
             "types", "set", "Staff", "token_endpoint=\(scenario.identityProvider)/token", "--move-accounts",
         ])

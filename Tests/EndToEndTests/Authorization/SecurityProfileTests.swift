@@ -3,8 +3,8 @@ import StrictJSON
 import TestSupport
 import Testing
 
-/// The requirements of the FAPI 2.0 Security Profile on a client (§5.3.3), all at once, at a server that takes
-/// nothing less.
+/// The requirements of the FAPI 2.0 Security Profile on a client (§5.3.3), all at once, at a server that accepts no
+/// less.
 @Suite struct `FAPI 2_0 Security` {
     private let home: Home
 
@@ -39,7 +39,7 @@ import Testing
         #expect(pushed["resource"] == bank.api)
         let opened = try #require(try bank.requests(to: "/authorize").first).query
         #expect(Set(opened.keys) == ["client_id", "request_uri"])
-        // Each once for the nonce and once with it; nothing else is repeated.
+        // Each once for the nonce and once with it; no other request is repeated.
         let asked = try bank.requests(to: "/token")
         #expect(asked.allSatisfy { $0.proof != nil && $0.authorization == nil })
         #expect(Set(asked.map(\.proof)).count == asked.count)

@@ -2,7 +2,8 @@ import StrictJSON
 import TestSupport
 import Testing
 
-/// An API that wants more than the token has: the sign-in that helps is named once, and never when it was done already.
+/// An API that wants more than the token has: the sign-in that helps is named once, and never when it was done
+/// already.
 @Suite struct `Step-up scenarios` {
     private let home: Home
 
@@ -29,7 +30,7 @@ import Testing
         #expect(try scenario.requests(to: "/mcp").count { $0.authorization != nil } == 1)
         #expect(try scenario.requests(to: "/token").count == 1)
         try scenario.signIn(at: home, words)
-        // The wider token is what a plain call takes, and a refresh does not narrow it.
+        // A plain call prints the wider token, and a refresh does not narrow it.
         try scenario.call(from: home)
         #expect(try scenario.requests(to: "/token").count == 2)
         try home.run(["token", "--force-refresh"])
@@ -39,7 +40,7 @@ import Testing
         // All that was granted (RFC 6749 §6): a scope is not sent, the type's old one least of all.
         #expect(refresh.form["scope"] == nil)
         #expect(try home.json(["token", "--format", "json"]).object?["scope"]?.string == "mcp:basic mcp:write")
-        // It is what signing in again asks for, and what asking for it by name finds.
+        // Signing in again asks for it, and asking for it by name finds it.
         try home.run(["token", "--scope", "mcp:write mcp:basic"])
         #expect(try scenario.requests(to: "/token").count == 3)
         try scenario.signIn(at: home, Array(words.prefix(2)))

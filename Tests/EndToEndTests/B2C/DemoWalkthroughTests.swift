@@ -1,9 +1,9 @@
 import TestSupport
 import Testing
 
-/// `credmgr demo`, against what the samples did step by step and what they got wrong.
+/// `credmgr demo`, compared with the steps of the samples and their mistakes.
 @Suite struct `The demonstration` {
-    /// The transcript without its scene numbers: titles and what was said below each.
+    /// The transcript without its scene numbers: titles and the text below each.
     private struct Transcript {
         private var scenes: [(title: String, lines: [String])] = []
 

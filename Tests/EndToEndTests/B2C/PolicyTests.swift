@@ -142,7 +142,8 @@ import Testing
         let refused = try home.run(["token", "--force-refresh"], exits: 4)
         #expect(refused.standardError.contains("credmgr login --account \(id) --policy b2c_1_sign_in\n"))
         #expect(tenant.provider.counters.tokenRequests == refreshes)
-        // With the last one that can be refreshed the account has to sign in again, and still gives what has not ended.
+        // Without a token that can be refreshed, the account has to sign in again, and still gives the tokens that
+        // have not ended.
         tenant.provider.revokeRefreshTokens()
         try home.run(["token", "--policy", "edit", "--force-refresh"], exits: 4)
         #expect(try status() == "needs-login")
@@ -223,7 +224,7 @@ import Testing
         for fact in ["status", "expires_on", "refresh_expires_at", "scope"] {
             #expect(after[fact] == before[fact], "\(fact)")
         }
-        // The reset's own token is good until it ends, and nothing more.
+        // The reset's own token is valid until it ends, and no longer.
         try home.run(["token", "--policy", "reset"])
         try home.run(["token", "--policy", "reset", "--force-refresh"], exits: 4)
         #expect(

@@ -7,7 +7,7 @@ extension DemoTenant {
     /// A type with every policy of the tenant, as its developers would write it.
     static let policyType = "Tasks"
 
-    /// Defines ``policyType``, with members added, replaced, or removed where `null` stands.
+    /// Defines ``policyType``, with members added, replaced, or removed if the value is `null`.
     func definePolicies(at home: Home, _ changes: JSONValue = [:]) throws {
         let whole: JSONValue = [
             "adapter": "azure-b2c", "client_id": .string(Self.clientID),

@@ -67,7 +67,7 @@ import Testing
     func `An address longer than a terminal's line is pasted`(redirectURI: String) throws {
         let home = try Home(), tenant = try DemoTenant { $0.codeSize = 9_000 }
         try tenant.definePolicies(at: home, ["redirect_uri": .string(redirectURI)])
-        // A person at a terminal of their own: reads the address, signs in, pastes what the browser ended at.
+        // A user at a terminal: reads the address, signs in, pastes the address that the browser ended at.
         let script = try home.write(
             """
             import os, pty, re, subprocess, sys

@@ -25,13 +25,14 @@ import Testing
         #expect(rows.map(\.name) == wanted)
         for row in rows {
             #expect(["done", "different", "not here"].contains(row.cells[2]), "\(row.name)")
-            // Done is what a test shows.
+            // A row is done if a test shows it.
             #expect(row.cells[2] != "done" || row.cells[3].contains("`"), "\(row.name)")
             #expect(row.cells[4].contains("`"), "\(row.name)")
         }
     }
 
-    /// The column of the library is of tests that are a Swift program's: a part that both have shows nothing of it.
+    /// The column of the library lists tests of a Swift program: a part that both share proves no claim about the
+    /// library.
     @Test func `Each claim about the library has a test of the library`() throws {
         let tests = try FileManager.default.contentsOfDirectory(atPath: Self.root.path + "/Tests/LibraryTests")
             .filter { $0.hasSuffix(".swift") }
@@ -55,7 +56,7 @@ import Testing
             }
         }
         #expect(tests.count > 700)
-        // Words in code marks are tests where they are sentences; keys, commands and options are not.
+        // Words in code marks are tests if they are sentences; keys, commands and options are not.
         let named = try Self.page().flatMap { line in
             line.split(separator: "`", omittingEmptySubsequences: false).enumerated()
                 .filter { $0.offset % 2 == 1 && $0.element.split(separator: " ").count > 2 }.map {

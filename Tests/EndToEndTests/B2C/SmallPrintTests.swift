@@ -13,7 +13,7 @@ import Testing
         let call = ["--type", "Tasks"]
         try home.run(["types", "set", "Tasks", "api_base=\(tenant.base)/api/tasks"])
         #expect(try home.json(["request", "GET", ""] + call).array?.isEmpty == true)
-        // The API takes a slash more as well; what was sent is without one.
+        // The API accepts one more slash as well; the request was without one.
         #expect(tenant.provider.lastTaskTarget == "/api/tasks")
         try home.run(["request", "POST", "", "--form", "Text=buy milk"] + call)
         for (path, target) in [
@@ -31,7 +31,7 @@ import Testing
         let url = try home.run(["login", "--type", DemoTenant.policyType, "--print-url"]).line
         #expect(url.contains("+profile&") || url.hasSuffix("+profile"))
         try tenant.signIn(at: home, policy: "sign-in")
-        // It is the account's own token all the same.
+        // It is the account's own token even so.
         let token = try home.json(["token", "--type", DemoTenant.policyType, "--format", "json"])
         #expect(token.object?["refreshed"] == false)
     }

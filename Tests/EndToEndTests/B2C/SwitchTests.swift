@@ -8,7 +8,7 @@ import Testing
 
 /// Every way in which the demo provider can behave, as the program meets it.
 @Suite struct `Switches of the demo provider` {
-    /// One switch turned, and what has to come of it.
+    /// One switch, and the result that it must have.
     struct Turn: Sendable, CustomTestStringConvertible {
         let name: String
         let value: JSONValue
@@ -50,7 +50,7 @@ import Testing
     private static let tenantID = "7d3c1e0a-52b4-4f0e-9a61-0c2f4e8b1d77"
     private static let customIssuer = "https://login.elsewhere.example/\(tenantID)/v2.0/"
 
-    /// The other values of switches with two: what a current tenant does.
+    /// The other values of switches with two: the behaviour of a current tenant.
     private static let healthy: [Turn] = [
         "numbers_as_strings", "refuses_policy_in_body", "codes_are_single_use", "requires_pkce", "unknown_kid",
         "keys_have_algorithm", "includes_client_info", "truncates_replies", "repeats_redirect_parameters",
@@ -183,7 +183,7 @@ import Testing
             #expect(outcome.standardError.contains("hint: for a custom domain of the tenant, set issuer"))
         },
         Turn("issuer_form", .string(customIssuer)) { home, tenant in
-            // The custom domain that the type names signs in, refreshes, and is what the account shows.
+            // The custom domain that the type names signs in, refreshes, and is shown with the account.
             try tenant.definePolicies(at: home, ["issuer": .string(customIssuer)])
             try works(home, tenant)
             let account = try home.json(["accounts", "--json"]).array?.first?.object
@@ -211,7 +211,7 @@ import Testing
         },
     ]
 
-    /// Every fault of an id token, at the sign-in and at a refresh, told by what is wrong.
+    /// Every fault of an ID token, at the sign-in and at a refresh, reported by its cause.
     private static let faults: [Turn] =
         [Turn("id_token_fault", "none", works)]
         + [
@@ -323,7 +323,7 @@ import Testing
             let outcome = try home.run(
                 ["logout", "--type", "Tasks", "--browser"], environment: ["BROWSER": browser])
             #expect(outcome.standardError.contains("/b2c_1_sign_in/oauth2/v2.0/logout?client_id="))
-            // The browser goes on by itself. No target is named, so none can be one that is not registered.
+            // The browser goes on by itself. No target is named, so no target can be unregistered.
             #expect(try ChildProcess("cat", [home.path + "/status"]).run().standardOutput == "200")
             #expect(tenant.provider.counters.signOuts == 1)
         },

@@ -5,7 +5,7 @@ import StrictJSON
 import TestSupport
 import Testing
 
-/// `request` as the samples used their APIs, and what they got wrong.
+/// `request` as the samples used their APIs, and the mistakes they made.
 @Suite struct `Requests to the task APIs` {
     private func world() throws -> (Home, DemoTenant) {
         let home = try Home(), tenant = try DemoTenant()
@@ -49,7 +49,7 @@ import Testing
         try tenant.signIn(at: home, policy: "sign-in", DemoTenant.bob)
         let bob = ["--type", "Tasks", "--account", "bob@example.com"]
         #expect(try home.json(["request", "GET", "/tasks"] + bob).array?.isEmpty == true)
-        // One more sign-in takes the default from nobody.
+        // One more sign-in leaves the default as it is.
         #expect(try texts(home, "/tasks", "task") == ["hers"])
         try home.run(["use", "bob@example.com", "--type", "Tasks"])
         #expect(try home.json(["request", "GET", "/tasks", "--type", "Tasks"]).array?.isEmpty == true)
@@ -129,7 +129,7 @@ import Testing
         let (home, tenant) = try world()
         let file = try home.write("the content", to: "note.txt")
         tenant.provider.expireTokens()
-        // The API takes no multipart form and says so; the token was refreshed on the way.
+        // The API accepts no multipart form and reports that; the token was refreshed on the way.
         let outcome = try home.run(
             ["request", "POST", "/api/tasks", "--form", "Text=x", "--file", "note=@" + file], exits: 8)
         #expect(outcome.standardError.contains("returned 415"))

@@ -91,6 +91,6 @@ extension AuthorizationScenario {
             sourceLocation: sourceLocation)
     }
 
-    /// The variables by which its authority is trusted, where it speaks TLS.
+    /// The variables by which its authority is trusted, if it uses TLS.
     var trust: [String: String] { certificates.map { ["CURL_CA_BUNDLE": $0 + "/ca.pem"] } ?? [:] }
 }

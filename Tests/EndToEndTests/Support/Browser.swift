@@ -38,7 +38,7 @@ struct Browser {
     var receivedEnvironment: String { home.text(of: "outside/browser.environment") ?? "" }
     /// The address it was called with.
     ///
-    /// The program does not wait for its browser: where it ends at once, the browser is waited for here, 60 s at most.
+    /// The program does not wait for its browser: if it ends at once, this waits for the browser, 60 s at most.
     var receivedAddress: String {
         for _ in 0..<6_000 {
             if let text = home.text(of: "outside/browser.arguments"), text.hasSuffix("\n") { return text }

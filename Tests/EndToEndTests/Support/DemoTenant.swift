@@ -35,9 +35,9 @@ final class DemoTenant: Sendable {
     /// Starts a provider.
     ///
     /// - Parameters:
-    ///   - users: who may sign in besides Alice and Bob.
+    ///   - users: the users that may sign in, in addition to Alice and Bob.
     ///   - clientSecret: the secret of the confidential client.
-    ///   - redirectURIs: what the seeds' client has registered; `nil` for every form.
+    ///   - redirectURIs: the redirect URLs that the seeds' client has registered; `nil` for every form.
     init(
         users: [DemoUser] = [], clientSecret: String = "demo client secret", redirectURIs: [String]? = nil,
         _ change: (inout DemoSwitches) -> Void = { _ in }

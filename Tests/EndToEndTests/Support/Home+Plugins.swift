@@ -13,9 +13,9 @@ extension Home {
         try #require(outcome.exitStatus == 0)
     }
 
-    /// Installs the plugin `canned`, a shell script that has read `$request` and answered `describe`, and defines the
-    /// type `Canned`. Another process puts the program in place: one that is still open for writing anywhere cannot be
-    /// started.
+    /// Installs the plugin `canned`, a shell script that has read `$request` and answered `describe`, and defines
+    /// the type `Canned`. Another process puts the program in place: one that is still open for writing anywhere
+    /// cannot be started.
     ///
     /// It may write in the folder `seen` of this home.
     func install(plugin script: String) throws {

@@ -4,11 +4,11 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A user's home with nothing in it, and the real program run there in a clean environment.
+/// A user's empty home, and the real program run there in a clean environment.
 ///
-/// Each ``run(_:input:environment:exits:sourceLocation:)`` checks what holds for every call: the exit status, that a
-/// failure prints no result, that it says why in one voice, and that no secret shows. When a home goes, none of the
-/// program's files in it may hold one.
+/// Each ``run(_:input:environment:exits:sourceLocation:)`` checks the rules for every call: the exit status, no
+/// result from a failure, an error message in the usual form, and no visible secret. When a home goes, no file of
+/// the program in it may hold a secret.
 final class Home: Sendable {
     /// The path of the home.
     var path: String { folder.path }
@@ -20,15 +20,15 @@ final class Home: Sendable {
     private let transcript = Mutex<String>("")
     private let ownFiles = Mutex<Set<String>>([])
 
-    /// How often a call is made again that says that trying again may help (exit 6), where that is not what is expected.
+    /// How often a call that suggests to try again (exit 6) is repeated, unless the test expects that.
     private let again: Int
 
     /// Makes a home.
     ///
     /// - Parameters:
-    ///   - variables: added to the environment; none of them reaches another home.
+    ///   - variables: added to the environment of this home only.
     ///   - again: how often a call is made again that ends with 6: a loaded machine makes a cluster ask for that.
-    ///   - runtime: `$XDG_RUNTIME_DIR`, where it is not to be on a disk below the home.
+    ///   - runtime: `$XDG_RUNTIME_DIR`, if it is not to be on a disk below the home.
     init(_ variables: [String: String] = [:], again: Int = 0, runtime: TemporaryFolder? = nil) throws {
         self.again = again
         self.runtime = runtime
@@ -38,8 +38,7 @@ final class Home: Sendable {
     }
 
     deinit {
-        // Files that a test put there itself, or had put there by its own programs or by `-o`, are its own
-        // business.
+        // Files that a test wrote there itself, or by its own programs or `-o`, are its own business.
         let own = ownFiles.withLock { $0 }
         for folder in ["data", "config", "run", "tmp"] {
             for case let name as String in FileManager.default.enumerator(atPath: path + "/" + folder) ?? .init() {
@@ -122,7 +121,7 @@ final class Home: Sendable {
         return try home.write(text, to: name, mode: mode)
     }
 
-    /// The text of a file below the home; `nil` where there is none.
+    /// The text of a file below the home; `nil` if there is no such file.
     func text(of name: String) -> String? { home.text(of: name) }
 
     /// Every file below the home: path below it, content.

@@ -4,7 +4,7 @@ import TestSupport
 
 /// A browser that signs Alice in and gives the page that it ends at.
 ///
-/// The program does not wait for its browser, so the page comes through a pipe that somebody reads until its end.
+/// The program does not wait for its browser, so the page comes through a pipe that a thread reads until its end.
 struct PageReader {
     /// The browser's path.
     let path: String
@@ -12,7 +12,7 @@ struct PageReader {
 
     /// Writes the browser into a home, for one sign-in.
     ///
-    /// - Parameter script: what `sed` changes in the redirect.
+    /// - Parameter script: the change that `sed` makes to the redirect.
     init(in home: Home, changing script: String = "") throws {
         let pipe = "\(home.path)/outside/page"
         path = try Self.browser(in: home, changing: script, givingItsPageTo: pipe)
@@ -23,7 +23,8 @@ struct PageReader {
     /// The page that it ended at.
     func page() throws -> String { try end.value().standardOutput }
 
-    /// A browser that signs Alice in, changes the redirect by a script of `sed`, and writes the page that it ends at into a file.
+    /// A browser that signs Alice in, changes the redirect by a script of `sed`, and writes the page that it ends
+    /// at into a file.
     static func browser(
         in home: Home, changing script: String = "", givingItsPageTo file: String = "/dev/null"
     ) throws -> String {

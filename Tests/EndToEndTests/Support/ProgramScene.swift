@@ -2,8 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A person who has signed in once in the whole run, and other people's programs that take the token here: each scene has
-/// a home of its own with that sign-in in it, as programs write their configuration there.
+/// A user who has signed in once in the whole run, and other vendors' programs that use the token here. Each scene
+/// has a home of its own with that sign-in in it, as programs write their configuration there.
 final class ProgramScene: Sendable {
     let home: Home
     let tenant: DemoTenant
@@ -27,7 +27,7 @@ final class ProgramScene: Sendable {
         folders.contains { FileManager.default.isExecutableFile(atPath: $0 + "/" + program) }
     }
 
-    /// The one sign-in, and where it was made.
+    /// The one sign-in, and the home in which it was made.
     private struct SignIn: Sendable {
         let home: Home, tenant: DemoTenant, token: String
 
@@ -54,12 +54,12 @@ final class ProgramScene: Sendable {
         #expect(token == once.token)
         #expect(tenant.provider.counters.grants["authorization_code"] == 1, "nobody signs in again")
         try FileManager.default.createDirectory(atPath: home.path + "/bin", withIntermediateDirectories: true)
-        // By its name, as where a package put it.
+        // By its name, as if a package had installed it.
         try FileManager.default.createSymbolicLink(
             atPath: home.path + "/bin/credmgr", withDestinationPath: Home.program)
     }
 
-    /// The environment of a person with these programs, to whom a server's certificate is trusted.
+    /// The environment of a user with these programs, which trust a server's certificate.
     func environment(trusting certificate: String? = nil) -> [String: String] {
         var environment = home.environment
         environment["PATH"] =

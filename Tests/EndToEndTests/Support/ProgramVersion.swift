@@ -2,8 +2,8 @@ import Foundation
 import Synchronization
 import TestSupport
 
-/// The versions of the programs that a run of the tests had do their job, for the table of docs/how-to/other-programs.md, which
-/// `scripts/program-table` makes of them.
+/// The versions of the programs that a run of the tests had do their job, for the table of
+/// docs/how-to/other-programs.md, which `scripts/program-table` makes of them.
 enum ProgramVersion {
     /// How each program of that table says its version.
     static let calls: [String: [String]] = [
@@ -25,8 +25,8 @@ enum ProgramVersion {
 
     private static let told = Mutex<Set<String>>([])
 
-    /// Writes the version of a program that has done its job into the file that `PROGRAM_VERSIONS` names, once; nothing for
-    /// what is no program of the table.
+    /// Writes the version of a program that has done its job into the file that `PROGRAM_VERSIONS` names, once;
+    /// ignores a program that is not in the table.
     static func tell(_ program: String, _ environment: [String: String]) {
         guard let file = ProcessInfo.processInfo.environment["PROGRAM_VERSIONS"], let call = calls[program],
             told.withLock({ $0.insert(program).inserted }),

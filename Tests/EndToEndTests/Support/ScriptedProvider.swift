@@ -16,7 +16,8 @@ final class ScriptedProvider: Sendable {
         var metadata: JSONObject = JSONObject()
         /// In place of the metadata.
         var discovery: ServerResponse?
-        /// Members of its RFC 8414 document beside the issuer's, each the path of an endpoint; empty for no document.
+        /// Members of its RFC 8414 document beside the issuer's, each the path of an endpoint; empty for no
+        /// document.
         var more: [String: String] = [:]
         /// In place of the authorization endpoint's redirect.
         var authorization: ServerResponse?
@@ -25,7 +26,7 @@ final class ScriptedProvider: Sendable {
         /// The token endpoint's answer.
         var token = ServerResponse.json(
             200, ["access_token": "at-1", "token_type": "Bearer", "expires_in": 3600, "refresh_token": "rt-1"])
-        /// The subject of the ID token; without it there is none.
+        /// The subject of the ID token; without it the response has no ID token.
         var idTokenSubject: String?
         /// Put over the claims of the id token; `null` takes one away.
         var idTokenClaims: JSONObject = JSONObject()
@@ -33,19 +34,20 @@ final class ScriptedProvider: Sendable {
         var refreshesIDTokens = false
         /// The fate of a refresh token that was used. Without it every request gets ``token``.
         var rotation: Rotation?
-        /// With ``Rotation/grantsScopes``: the scopes that a sign-in gets in place of those that it asks for, and the refresh
-        /// tokens that were revoked.
+        /// With ``Rotation/grantsScopes``: the scopes that a sign-in gets in place of those that it asks for, and
+        /// the refresh tokens that were revoked.
         var grantedScope: String?
         var revoked: Set<String> = []
         /// Whether a refresh without `scope` is refused, as Microsoft Entra ID does.
         var wantsScope = false
         /// The answer of the endpoint `/revoke`.
         var revocation = ServerResponse.json(200, [:])
-        /// Whether a refresh token that is not good ends nothing.
+        /// Whether an invalid refresh token ends no sign-in.
         var forgives = false
         /// Makes the response to a refresh of the members that a sound one has.
         var refresh: (@Sendable (JSONObject) -> ServerResponse)?
-        /// Put over the claims of an access token by RFC 9068; `null` takes one away. Without it the token is opaque.
+        /// Put over the claims of an access token by RFC 9068; `null` takes one away. Without it the token is
+        /// opaque.
         var accessTokenClaims: JSONObject?
         /// The `typ` of that access token.
         var accessTokenType: JSONValue = "at+jwt"
@@ -57,11 +59,12 @@ final class ScriptedProvider: Sendable {
 
     /// The fate of a refresh token that was used.
     enum Rotation {
-        /// It is replaced, and ends the sign-in where it comes again (RFC 9700 §4.14.2).
+        /// The provider rotates it, and ends the sign-in on reuse (RFC 9700 §4.14.2).
         case revokesReused
         /// It stays good.
         case keeps
-        /// Each sign-in has one that stays good, if `offline_access` was asked for, and the scopes that were asked for.
+        /// Each sign-in has one that stays good, if `offline_access` was asked for, and the scopes that were asked
+        /// for.
         case grantsScopes
     }
 
@@ -100,7 +103,7 @@ final class ScriptedProvider: Sendable {
 
     deinit { server.stop() }
 
-    /// Changes what it answers.
+    /// Changes its responses.
     func change(_ change: (inout Script) -> Void) { shared.state.withLock { change(&$0.script) } }
 
     /// The paths asked for so far.
@@ -199,7 +202,8 @@ final class ScriptedProvider: Sendable {
         return members
     }
 
-    /// A client that is a URL is known by its document, and redirects go where that says, at any port of the loopback.
+    /// A client that is a URL is known by its document, and redirects to the addresses in the document, at any port
+    /// of localhost.
     private static func authorize(_ fields: [String: String], _ script: Script) -> ServerResponse {
         let client = fields["client_id"] ?? "", redirect = fields["redirect_uri"] ?? ""
         if client.hasPrefix("https://") {
@@ -272,7 +276,7 @@ final class ScriptedProvider: Sendable {
         ])
         guard isRefresh, let refresh = script.refresh else { return .json(200, .object(members)) }
         let response = refresh(members)
-        // A refusal uses nothing.
+        // A refusal uses no code or token.
         if response.status >= 400 {
             shared.state.withLock { state in
                 if rotation == .revokesReused { state.issued -= 1 }

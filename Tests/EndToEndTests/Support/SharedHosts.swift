@@ -16,7 +16,7 @@ struct SharedHosts {
     let names: [String]
     private let homes: [Home]
 
-    /// Makes the hosts; nothing is shared yet.
+    /// Makes the hosts; no group is shared yet.
     init(
         _ nodes: EtcdNodes, _ names: [String] = ["one", "two"], variables: [String: String] = [:],
         _ change: (inout DemoSwitches) -> Void = { _ in }

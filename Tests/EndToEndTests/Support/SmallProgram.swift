@@ -19,7 +19,7 @@ enum SmallProgram {
     private struct Failure: Error { let text: String }
 }
 
-/// A prefix with the small program and, as the full one, the one that was built with the tests, or a stand-in.
+/// A prefix with the small program and, as the full one, the one that was built with the tests, or a substitute.
 struct Installation {
     private struct Failure: Error { let text: String }
 

@@ -69,7 +69,7 @@ extension FuzzTarget {
         require(AccountEvent(json: event.json) == event, "an event is written as it is read")
     }
 
-    /// The encrypted file. The digest of the header is put right, or nothing behind it would be reached.
+    /// The encrypted file. The digest of the header is fixed first, or the parts behind it would never be reached.
     static let fileStore = FuzzTarget("file-store") { bytes in
         let cryptography = LibCryptography()
         _ = try? EncryptedStoreFile(bytes, path: "store.v1", cryptography)

@@ -1,7 +1,7 @@
 import StrictJSON
 
 extension FuzzTarget {
-    /// JSON to the letter: what is accepted is written and read as the same value.
+    /// JSON to the letter: an accepted text is written and read as the same value.
     static let json = FuzzTarget("json") { bytes in
         guard let value = try? JSONValue.parse(bytes) else { return }
         require((try? JSONValue.parse(value.bytes())) == value, "what was read is written and read as the same")

@@ -2,7 +2,7 @@ import CredentialCore
 import OAuth
 
 extension FuzzTarget {
-    /// The redirected URL, or what was pasted for it.
+    /// The redirected URL, or the text pasted for it.
     static let redirect = FuzzTarget("redirect") { bytes in
         for uri in ["http://127.0.0.1/callback", "com.example.app:/done?x=1", "urn:ietf:wg:oauth:2.0:oob"] {
             guard let answer = try? AuthorizationResponse.parse(bytes.text, redirectURI: uri) else { continue }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Runs the jobs of tasks that prefer it, one after the other on a thread of its own, and none while it is held.
+/// Runs the jobs of tasks that prefer it, one after the other on a thread of its own, and no job while it is held.
 ///
 /// The condition's lock guards its state.
 final class HeldExecutor: TaskExecutor, @unchecked Sendable {

@@ -4,8 +4,8 @@ import LoopbackHTTP
 import StrictJSON
 import Synchronization
 
-/// An OAuth provider that lets everybody in, and whose answers can be held back: what is under way then is known, and for
-/// as long as a test wants.
+/// An OAuth provider that lets every user in, and can hold its responses: a test then knows the work under way, for
+/// as long as it wants.
 final class HeldProvider: Sendable {
     private let server: LoopbackServer
     private let gate = Gate()
@@ -36,7 +36,7 @@ final class HeldProvider: Sendable {
     func hold(_ path: String) { gate.close(path) }
     /// Changes members of the token replies to come; `nil` takes one out.
     func change(_ members: [String: JSONValue?]) { gate.change(members) }
-    /// Has the token endpoint answer with a status from now on, and nothing else; `nil` mends it.
+    /// Makes the token endpoint, and only that, respond with a status from now on; `nil` restores it.
     func fail(_ status: Int?) { gate.fail(status) }
     /// Lets all answers go.
     func release() { gate.open() }

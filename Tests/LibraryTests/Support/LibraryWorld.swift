@@ -7,7 +7,7 @@ import Platform
 import TestSupport
 import Testing
 
-/// A home with nothing in it, the demo provider over real HTTP, and stores of programs that keep to the encrypted file.
+/// An empty home, the demo provider over real HTTP, and stores of programs that keep to the encrypted file.
 final class LibraryWorld: Sendable {
     let provider: DemoProvider
     let base: String
@@ -53,7 +53,7 @@ final class LibraryWorld: Sendable {
             "HOME": home.path, "PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8",
             // The kernel's keyring outlives a home.
             "CREDMGR_CACHE": "off",
-            // A bus that is not there: the one of whoever runs the tests is never asked.
+            // A bus that is not there, so the bus of the user that runs the tests is never asked.
             "DBUS_SESSION_BUS_ADDRESS": "unix:path=\(home.path)/bus",
         ]
     }
@@ -79,7 +79,7 @@ final class LibraryWorld: Sendable {
         _ user: DemoUser = alice, act: DemoSignIn.Act = .submit(), delivers: Bool = true
     ) -> AccountStore.URLOpener {
         { url in
-            // A browser is another program: nobody waits for it.
+            // A browser is another program: no code waits for it.
             Thread.detachNewThread {
                 var robot = DemoSignIn(username: user.email, password: user.password)
                 _ = try? robot.run(url, act: act, delivers: delivers)
@@ -115,14 +115,14 @@ final class LibraryWorld: Sendable {
     }
 }
 
-/// Runs what blocks on a thread of its own: the threads of tests are few.
+/// Runs work that blocks on a thread of its own: the threads of tests are few.
 func offPool<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
     try await withCheckedThrowingContinuation { continuation in
         Thread.detachNewThread { continuation.resume(with: Result(catching: body)) }
     }
 }
 
-/// The error that a call throws; the test fails if it throws none.
+/// The error that a call throws; without an error the test fails.
 func failure(
     sourceLocation: SourceLocation = #_sourceLocation, _ body: () async throws -> some Any
 ) async -> CredentialError? {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The compiler as an outside package has it: nothing but the modules that were built, and what is public in them.
+/// The compiler as an outside package has it: only the modules that were built, and their public symbols.
 struct OutsideCompiler {
     static let checkout = "/" + #filePath.split(separator: "/Tests/")[0].drop { $0 == "/" }
     private static var built: String { (BuiltProgram.path as NSString).deletingLastPathComponent }
@@ -11,12 +11,12 @@ struct OutsideCompiler {
 
     init() throws { folder = try TemporaryFolder() }
 
-    /// The errors in the sources; empty if there are none.
+    /// The errors in the sources; empty if they compile.
     func check(_ sources: [String: String]) async throws -> String {
         try await compile(["-typecheck"] + write(sources))
     }
 
-    /// Makes a program of sources, with what a program of this package is linked with; gives its path.
+    /// Makes a program of sources, with the libraries that a program of this package links; gives its path.
     func link(_ sources: [String: String]) async throws -> String {
         let list = Self.built + "/example-task-list.product/Objects.LinkFileList"
         let objects = try String(contentsOfFile: list, encoding: .utf8).split(separator: "\n").map(String.init)
@@ -28,7 +28,7 @@ struct OutsideCompiler {
         return program
     }
 
-    /// Writes what is public in modules, with its comments, as DocC reads it.
+    /// Writes the public symbols of modules, with their comments, as DocC reads them.
     func extractSymbols(of modules: [String], to folder: String) async throws {
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         for module in modules {
@@ -59,7 +59,7 @@ struct OutsideCompiler {
         try await run("swiftc", ["-swift-version", "6", "-warnings-as-errors"] + arguments)
     }
 
-    /// Runs a tool of Swift's that is to know the modules; gives what is wrong.
+    /// Runs a Swift tool that is to know the modules; gives its errors.
     private func run(_ tool: String, _ arguments: [String]) async throws -> String {
         let maps =
             FileManager.default.enumerator(atPath: Self.checkout + "/Sources")?.compactMap { $0 as? String }

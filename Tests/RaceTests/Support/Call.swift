@@ -18,7 +18,7 @@ final class Call {
     private let errorFile: TemporaryFile
 
     init(_ program: String, _ words: [String], environment: [String: String]) throws {
-        // Errors go to a file: nobody needs to read two pipes at a time.
+        // Errors go to a file: no thread needs to read two pipes at a time.
         errorFile = try TemporaryFile()
         var launch = SpawnConfiguration(
             "/bin/sh", ["-c", "exec \"$0\" \"$@\" 2>\"$CALL_ERRORS\"", program] + words,
@@ -37,7 +37,7 @@ final class Call {
     /// Its process.
     var processID: Int32 { program.process }
 
-    /// Kills the call and what else is in its process group.
+    /// Kills the call and the other processes in its group.
     func kill() { program.send(signal: SIGKILL) }
 
     /// Sends it a signal.
@@ -75,7 +75,7 @@ final class Call {
         var byte: UInt8 = 0
         let number = FileDescriptor.number(of: program.output)
         while true {
-            // A program that says nothing for so long has failed the test; it must not hold up the others.
+            // A program without output for so long has failed the test; it must not delay the others.
             var polled = pollfd(fd: number, events: Int16(POLLIN), revents: 0)
             if poll(&polled, 1, 90_000) == 0 {
                 kill()

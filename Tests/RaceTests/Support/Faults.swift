@@ -3,7 +3,7 @@ import TestSupport
 
 /// The library of faults, compiled once for a run of the tests.
 final class Faults: Sendable {
-    /// The library; `nil` where there is no C compiler.
+    /// The library; `nil` without a C compiler.
     static let shared = try? Faults()
 
     private let folder: TemporaryFolder

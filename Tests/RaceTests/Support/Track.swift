@@ -6,7 +6,8 @@ import Platform
 import TestSupport
 import Testing
 
-/// A home, a provider that rotates refresh tokens and revokes their family on reuse, and the real program between them.
+/// A home, a provider that rotates refresh tokens and revokes their family on reuse, and the real program between
+/// them.
 final class Track: Sendable {
     /// The provider, for its switches and counters.
     let provider: DemoProvider
@@ -27,7 +28,7 @@ final class Track: Sendable {
 
     /// Starts a provider and defines the types `Reader` and `Writer`, which differ in their scope.
     ///
-    /// - Parameter keyring: where secrets are kept; in the encrypted file for `nil`.
+    /// - Parameter keyring: the place of the secrets; `nil` for the encrypted file.
     init(keyring: PrivateKeyring? = nil, isCaching: Bool = false) throws {
         folder = try TemporaryFolder()
         home = try ProgramHome(
@@ -71,7 +72,7 @@ final class Track: Sendable {
 
     /// Starts a call in a session of its own.
     ///
-    /// - Parameter changes: variables to set, or to remove where the value is `nil`.
+    /// - Parameter changes: variables to set, or to remove if the value is `nil`.
     func start(_ words: [String], _ changes: [String: String?] = [:]) throws -> Call {
         var environment = environment
         for (name, value) in changes { environment[name] = value }
@@ -122,7 +123,7 @@ final class Track: Sendable {
         }
     }
 
-    /// Waits until a call has an account's lock before it: it waits there then, if somebody else has the lock.
+    /// Waits until a call has opened an account's lock: it waits there then, if another process has the lock.
     func waitAtLock(_ call: Call, of account: String) throws {
         let folder = "/proc/\(call.processID)/fd"
         let lock = groupFile("locks/\(account).lock")
@@ -134,7 +135,7 @@ final class Track: Sendable {
         }
     }
 
-    /// Waits until a process stands still, as by SIGSTOP.
+    /// Waits until a process is stopped, as by SIGSTOP.
     func waitUntilStopped(_ process: Int32) throws {
         try wait(for: "a process that stands still") {
             // The state is behind the name, which is in brackets.
@@ -143,7 +144,7 @@ final class Track: Sendable {
         }
     }
 
-    /// Waits until something holds; the longest wait is far beyond what it takes.
+    /// Waits until a condition holds; the longest wait is far beyond the usual one.
     func wait(for what: String, until holds: () throws -> Bool) throws {
         let limit = ContinuousClock.now.advanced(by: .seconds(60))
         while try !holds() {
@@ -165,7 +166,7 @@ final class Track: Sendable {
     /// Writes a file in the home, private, with the folders on the way.
     func write(_ text: String, to name: String) throws { try home.write(text, to: name) }
 
-    /// Waits until nobody holds an account's lock: then no worker is at work either.
+    /// Waits until no process holds an account's lock: then no worker runs either.
     func waitForFreeLock(of account: String) throws {
         let file = open(groupFile("locks/\(account).lock"), O_RDWR | O_CLOEXEC)
         defer { close(file) }

@@ -3,7 +3,8 @@ package import CredentialCore
 import Platform
 import Synchronization
 
-/// Writes the audit log of one broker. Several processes may write the same log, as `exec --broker` does beside `serve`.
+/// Writes the audit log of one broker. Several processes may write the same log, as `exec --broker` does beside
+/// `serve`.
 package final class AuditLogFile: AuditWriter {
     /// The bytes of a tag.
     private static let tagSize = 8
@@ -181,8 +182,8 @@ package final class AuditLogFile: AuditWriter {
         }
     }
 
-    /// Syncs outside of the lock, so that writers do not wait for the disk. After a failure the next write opens the
-    /// file again, and reports what still fails.
+    /// Syncs outside of the lock, so that writers do not wait for the disk. After a failure the next write opens
+    /// the file again, and reports what still fails.
     private func syncLater() {
         let file = state.withLock { state in
             state.isSyncing = false

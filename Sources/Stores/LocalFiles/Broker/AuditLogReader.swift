@@ -174,7 +174,8 @@ private final class AuditLineReader: AuditLines {
     private var offset: Int64 = 0
     private var lines = LogLines()
     private var ready: ArraySlice<[UInt8]> = []
-    /// The number of the last line that was given; a file that retention has replaced is read again from its beginning.
+    /// The number of the last line that was given; a file that retention has replaced is read again from its
+    /// beginning.
     private var number: Int64 = 0
     private var rereads = false
 

@@ -9,7 +9,7 @@ extension SecretServiceConnection {
         case answered
         /// The person closed it.
         case dismissed
-        /// Nobody answered before the deadline, and it was taken back.
+        /// No user answered before the deadline, and it was withdrawn.
         case expired
     }
 

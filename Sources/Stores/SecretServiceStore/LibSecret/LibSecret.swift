@@ -5,8 +5,8 @@ import Synchronization
 
 /// libsecret, opened at first use, with the parts of GLib and GIO that come with it.
 ///
-/// Only the files of this folder touch their memory: what leaves it are Swift values, objects that free
-/// themselves, and ``SecretServiceError``s made of errors that are freed here.
+/// Only the files of this directory touch their memory: Swift values leave it, objects that free themselves, and
+/// ``SecretServiceError``s made of errors that are freed here.
 @safe final class LibSecret: @unchecked Sendable {
     // Immutable after `init`.
     let glib: credmgr_libsecret
@@ -52,8 +52,8 @@ import Synchronization
         }
     }
 
-    /// The type of the proxies of the service: libsecret's own would ask the bus and the service three things that nobody
-    /// looks at here, one after the other, before a key is agreed on.
+    /// The type of the proxies of the service. libsecret's own would ask the bus and the service three unneeded
+    /// questions, one after the other, before a key is agreed on.
     var serviceType: UInt {
         Self.registeredType.withLock { type in
             if type == 0 {

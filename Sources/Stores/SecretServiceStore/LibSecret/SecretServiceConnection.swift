@@ -10,11 +10,12 @@ struct MethodCall: Sendable {
     let reply: String
 }
 
-/// One connection to the session bus with one encrypted session of the Secret Service on it. The key for it is agreed on
-/// in the background, where it takes longer than anything else, while the service is asked what needs no key.
+/// One connection to the session bus with one encrypted session of the Secret Service on it. The key for it is
+/// agreed on in the background, as that takes the longest, while the service answers the questions that need no
+/// key.
 @safe final class SecretServiceConnection: @unchecked Sendable {
-    /// The well-known name of the service. The variable is libsecret's, which goes by it whatever name it is given:
-    /// our own calls must go to the same service.
+    /// The well-known name of the service. The variable is libsecret's, which uses it instead of any name that it
+    /// is given: our own calls must go to the same service.
     static let name =
         unsafe getenv("SECRET_SERVICE_BUS_NAME").map { unsafe String(cString: $0) } ?? "org.freedesktop.secrets"
     /// The interface of the service's main object.
@@ -33,8 +34,8 @@ struct MethodCall: Sendable {
     /// The `GDBusConnection`.
     var connection: OpaquePointer { unsafe connectionHandle.pointer }
 
-    /// Connects, begins to agree on a key with the service, and asks it a first question meanwhile: whatever it is asked
-    /// afterwards it then answers while this process makes its half of the key.
+    /// Connects, begins to agree on a key with the service, and asks it a first question meanwhile: it then answers
+    /// later questions while this process makes its half of the key.
     ///
     /// GIO shares one session bus per process, so a process works with one bus address at a time.
     init(
@@ -61,7 +62,8 @@ struct MethodCall: Sendable {
         }
         self.agreement = agreement
         do throws(SecretServiceError) {
-            // libsecret's own calls wait for 25 s: this one has a deadline, and asks what is needed anyway.
+            // libsecret's own calls wait for 25 s: this one has a deadline, and asks a question that is needed
+            // anyway.
             firstAnswer = try unsafe Self.call(
                 bus, library, Self.servicePath, Self.interface, firstQuestion.method, firstQuestion.arguments,
                 firstQuestion.reply, deadline)
@@ -106,8 +108,8 @@ struct MethodCall: Sendable {
             deadline.remainingMilliseconds, nil, &error)
         if let answer = unsafe answer { return unsafe BusReply(owning: answer, library) }
         let fault = unsafe library.fault(error)
-        // GIO ends the waiting calls and then marks the connection as closed, both under a lock that this takes: what
-        // follows sees the connection as it is.
+        // GIO ends the waiting calls and then marks the connection as closed, both under a lock that this takes:
+        // later code sees the connection as it is.
         _ = unsafe library.glib.g_dbus_connection_get_last_serial(connection)
         let isClosed = unsafe library.glib.g_dbus_connection_is_closed(connection) != 0
         throw SecretServiceError(isClosed ? .disconnected : fault.kind, fault.message, object: path)

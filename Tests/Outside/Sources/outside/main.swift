@@ -1,5 +1,5 @@
-// A program of somebody else's, with nothing but the library: two people sign in by a browser, it calls the API, sees every
-// change, is cancelled wherever it waits, and goes on. Each thing that it saw is a line; OutsideProgramTests reads them.
+// Another developer's program, with the library alone. Two users sign in by a browser; it calls the API, sees every
+// change, is cancelled at each wait, and goes on. Each thing that it saw is a line; OutsideProgramTests reads them.
 //
 //     outside BASE-URL [CREDMGR]     $BROWSER, called with a URL, signs the person of its login_hint in
 
@@ -54,7 +54,7 @@ let bob = try await store.signIn(toType: "Outside", loginHint: "bob@example.com"
 print("in \(bob.shownName)")
 await change()
 
-// The provider takes his sign-in away. He is asked again, and nobody else may come.
+// The provider takes his sign-in away. The same user is asked again, and no different user may come.
 print(
     "revoked \(try await store.send(try request("POST", "/demo/control", #"{"revoke_refresh_tokens":true}"#), as: bob).status)"
 )
@@ -97,7 +97,7 @@ await change()
 
 // MARK: Cancelled wherever it waits
 
-/// Cancels a call before it begins, and then after ever longer times. It must end by that, or be done; nothing else.
+/// Cancels a call before it begins, and then after ever longer times. It must end by the cancellation, or be done.
 func cancelled(_ name: String, _ body: @escaping @Sendable () async throws -> Void) async {
     var strange: [String] = []
     for delay in [nil, 0, 1, 3, 10, 30, 100, 300] {
@@ -152,7 +152,7 @@ while let event = await nextChange(), event.kind != .accountUpdated { others.ins
 print("meanwhile \(others.sorted())")
 print("label \(try store.account(withID: alice.id, ofType: "Outside").label ?? "none")")
 
-// A sign-out that is cancelled has happened or has not; the next one finds either, and it is told once.
+// A sign-out that is cancelled has happened or has not; the next one finds either, and is reported once.
 await cancelled("signOut") {
     do { try await store.signOut(account) } catch let error as CredentialError where error.code == .noSuchAccount {}
 }
