@@ -53,6 +53,9 @@ extension EnvironmentText {
             "CREDMGR_CORRELATION_ID", "a UUID that finds the requests in the logs of Azure AD B2C; -v shows it"),
         EnvironmentText(
             "CREDMGR_ACCESSIBLE", "'1' for a screen reader: each line is written once and stays, as with TERM=dumb"),
+        EnvironmentText("CREDMGR_SOCK", "the socket of a broker, which commands ask for tokens"),
+        EnvironmentText("CREDMGR_SOCK_UID", "the user whose broker is trusted, by number, or 'any'"),
+        EnvironmentText("LISTEN_FDS, LISTEN_PID", "the socket that systemd passes to 'broker serve'"),
         EnvironmentText(
             "CREDMGR_HANDLER", "set by the desktop's handler of redirects: the outcome is shown in the browser"),
         EnvironmentText("LD_PRELOAD", "code to load beforehand, as everywhere: the full program answers then"),
@@ -84,6 +87,7 @@ extension FileText {
     /// The files that are read and written, with the places they have without any variable.
     package static let all: [FileText] = [
         FileText("~/.config/credmgr/config.json", "the defaults of the program and the rules that choose accounts"),
+        FileText("~/.config/credmgr/brokers/", "brokers, a file each"),
         FileText("~/.config/credmgr/types/", "definitions of account types, a file each"),
         FileText("~/.config/credmgr/presets/", "presets of providers, a file each"),
         FileText("/etc/xdg/credmgr/, /usr/share/credmgr/", "types and presets that packages bring"),
