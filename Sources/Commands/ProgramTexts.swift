@@ -52,6 +52,9 @@ extension EnvironmentText {
             "CREDENTIALS_DIRECTORY", "directory of a service's credentials from systemd, such as the passphrase"),
         EnvironmentText(
             "CREDMGR_CORRELATION_ID", "a UUID to find requests in Azure AD B2C logs; -v prints it"),
+        EnvironmentText("CREDMGR_SOCK", "the socket of a broker, which commands ask for tokens"),
+        EnvironmentText("CREDMGR_SOCK_UID", "the user whose broker is trusted, by number, or 'any'"),
+        EnvironmentText("LISTEN_FDS, LISTEN_PID", "the socket that systemd passes to 'broker serve'"),
         EnvironmentText(
             "CREDMGR_ACCESSIBLE", "'1' for a screen reader: print each line once, as with TERM=dumb"),
         EnvironmentText(
@@ -92,6 +95,7 @@ extension FileText {
     /// The files that are read and written, with the places they have without any variable.
     package static let all: [FileText] = [
         FileText("~/.config/credmgr/config.json", "the defaults of the program and the rules that choose accounts"),
+        FileText("~/.config/credmgr/brokers/", "brokers, one file each"),
         FileText("~/.config/credmgr/types/", "definitions of account types, one file each"),
         FileText("~/.config/credmgr/presets/", "presets of providers, one file each"),
         FileText("/etc/xdg/credmgr/, /usr/share/credmgr/", "types and presets from packages"),

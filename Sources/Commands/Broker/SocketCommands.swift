@@ -34,7 +34,8 @@ enum SocketCommands {
         "doctor": doctor,
     ]
 
-    private static func refusal(_ command: String, _ path: String) -> CredentialError {
+    /// The error for a command that the accounts of this machine would serve.
+    static func refusal(_ command: String, _ path: String) -> CredentialError {
         CredentialError(
             .usage, "'\(command)' is not available at the broker's socket \(UntrustedText.shown(path, limit: 200))",
             hint: "to use the accounts of this machine: unset CREDMGR_SOCK")

@@ -54,14 +54,15 @@ package struct ExecCommand: Command {
                     ? "'\(UntrustedText.shown(words[0]))' is not an executable program"
                     : "no program '\(UntrustedText.shown(words[0]))' in PATH")
         }
+        let client = SocketClient(session)
         if let name = arguments[Self.broker] {
+            if let client { throw SocketCommands.refusal("exec --broker", client.path) }
             guard arguments.hasOnly(["broker", "relay", "command", "argument"]) else {
                 throw CredentialError(.usage, "--broker excludes the options for a token")
             }
             return try BrokerExec(name, isRelayed: arguments[Self.relay], words).run(session)
         }
         if arguments[Self.relay] { throw CredentialError(.usage, "--relay needs --broker") }
-        let client = SocketClient(session)
         let target = client == nil ? try TargetResolver(session).target(TargetOptions(arguments)) : nil
         let file = try session.context.programs.execTokenFile()
         if file == nil { try missesFile(environment, session) }
