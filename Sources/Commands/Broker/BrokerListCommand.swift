@@ -138,7 +138,7 @@ struct BrokerRemoveCommand: Command {
         try files.remove(name)
         let records = session.context.brokerRecords
         _ = try records.grants.forget(nil, of: name)
-        if arguments[Self.audit] { _ = try records.auditLogs.prune(name, olderThan: 0) }
+        if arguments[Self.audit] { try records.auditLogs.remove(name) }
         session.notices.note("broker \(name) is removed")
     }
 }
