@@ -53,11 +53,17 @@ final class BrokerCloudTests {
     /// Runs a Python script in the sandbox, beside the relay.
     private func inSandbox(_ script: String, _ arguments: [String] = []) throws -> ChildProcess.Outcome {
         let clients = String(ProgramScene.clients.dropLast("/bin".count))
+        // The environment's python3 may be a link to another prefix.
+        let interpreter = URL(fileURLWithPath: Self.python).resolvingSymlinksInPath().deletingLastPathComponent()
+        let prefix = interpreter.deletingLastPathComponent().path
         let sandbox =
             [
                 "--unshare-all", "--clearenv", "--setenv", "PATH", "/usr/bin:/bin", "--setenv", "HOME", "/tmp",
+                // google-auth waits for 3 s only, which is short for a first refresh on a busy machine.
+                "--setenv", "GCE_METADATA_TIMEOUT", "60",
                 "--ro-bind", "/usr", "/usr", "--symlink", "usr/bin", "/bin", "--symlink", "usr/lib", "/lib",
-                "--symlink", "usr/lib64", "/lib64", "--ro-bind", clients, clients, "--proc", "/proc", "--dev",
+                "--symlink", "usr/lib64", "/lib64", "--ro-bind", clients, clients, "--ro-bind", prefix, prefix,
+                "--proc", "/proc", "--dev",
                 "/dev",
                 "--tmpfs", "/tmp", "--ro-bind", installation.small, "/credmgr", "--ro-bind",
                 String(socket.dropLast("/sock".count)), "/run/credmgr",
