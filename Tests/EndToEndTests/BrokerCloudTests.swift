@@ -120,7 +120,7 @@ final class BrokerCloudTests {
             try:
                 credential.get_token("https://other.example.com/.default")
             except Exception as error:
-                print("refused", "too_broad" in str(error))
+                print("refused", "invalid_scope" in str(error))
             url = os.environ["ACTIONS_ID_TOKEN_REQUEST_URL"] + "&audience=" + sys.argv[1]
             secret = os.environ["ACTIONS_ID_TOKEN_REQUEST_TOKEN"]
             request = urllib.request.Request(url, headers={"Authorization": "bearer " + secret})
