@@ -33,7 +33,8 @@ struct SetupCommand: Command {
     private static let list = Option.flag("list", "show what is set up where")
     private static let noVerify = Option.flag("no-verify", "make no call to prove it")
     private static let roleARN = Option.value("role-arn", .any("ARN"), "for aws: the role")
-    private static let profile = Option.value("profile", .any("NAME"), "for aws: the profile, else credmgr; for nono: the file")
+    private static let profile = Option.value(
+        "profile", .any("NAME"), "for aws: the profile, else credmgr; for nono: the file")
     private static let audience = Option.value(
         "audience", .any("AUDIENCE"), "for google: the identity pool's provider")
     private static let scheme = Option.value("scheme", .any("SCHEME"), "for redirect-handler: the scheme")
@@ -171,7 +172,8 @@ struct SetupCommand: Command {
                 throw CredentialError(.usage, "--\(name) holds a character that cannot stand in such files")
             }
             guard !["service", "broker"].contains(name) || Identifier.isValid(value) else {
-                throw CredentialError(.usage, "--\(name) takes a name, not '\(UntrustedText.shown(value, limit: 60))'")
+                throw CredentialError(
+                    .usage, "--\(name) takes a name, not '\(UntrustedText.shown(value, limit: 60))'")
             }
             request.values[name] = value
         }
