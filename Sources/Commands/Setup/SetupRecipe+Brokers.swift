@@ -155,7 +155,8 @@ extension SetupRecipe {
     private static func remoteHome(_ host: String, _ programs: any ProcessPort) throws(CredentialError) -> String {
         guard programs.isProgram("ssh") else {
             throw CredentialError(
-                .inputOutput, "cannot find the user on \(host): ssh is not installed", hint: "--remote-home DIRECTORY")
+                .inputOutput, "cannot find the user on \(host): ssh is not installed",
+                hint: "--remote-home DIRECTORY")
         }
         // This reads the configuration and connects to no host.
         let result = try programs.run(["ssh", "-G", host], seconds: 30)

@@ -15,7 +15,7 @@ extension SetupRecipe {
                     JSONMember(name: "apiKeyHelper", value: JSONValue.string(line).text()),
                     path: folder + "/settings.json")
             ],
-            proof: .init(program: "apiKeyHelper", words: ["sh", "-c", line], output: ["\n"]),
+            proof: .init(program: "the apiKeyHelper", words: ["sh", "-c", line], output: ["\n"]),
             notes: ["not proven: that the API accepts the token from Claude Code"])
     }
 

@@ -160,7 +160,8 @@ public struct IdentityTokenRequest: Sendable, Hashable {
         }
         guard let address = URI(text), address.isWeb, address.isSecure, address.fragment == nil else {
             throw CredentialError(
-                .configuration, "cannot request the identity token: \(platform.addressVariable) must be an https URL")
+                .configuration,
+                "cannot request the identity token: \(platform.addressVariable) must be an https URL")
         }
         self.platform = platform.name
         self.address = address.named(by: .user)

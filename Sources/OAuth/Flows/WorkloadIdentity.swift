@@ -34,7 +34,8 @@ extension OAuthClient {
             default: [String]()
             }
         guard !named.contains(audience) else { return }
-        let shown = named.isEmpty ? "none" : named.map { UntrustedText.shown($0, limit: 100) }.joined(separator: ", ")
+        let shown =
+            named.isEmpty ? "none" : named.map { UntrustedText.shown($0, limit: 100) }.joined(separator: ", ")
         throw CredentialError(
             .validationFailed,
             "account type \(type.name): the identity token has the audience \(shown), expected \(UntrustedText.shown(audience, limit: 100))",
@@ -68,7 +69,8 @@ extension OAuthClient {
         let member = (try? JSONValue.parse(response.body.withoutByteOrderMark))?.object?[request.member]?.string
         guard let token = member, !token.isEmpty, token.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
             throw CredentialError(
-                .malformedReply, "cannot read the identity token of \(place): expected JSON with a string '\(request.member)'")
+                .malformedReply,
+                "cannot read the identity token of \(place): expected JSON with a string '\(request.member)'")
         }
         return Secret(token)
     }
