@@ -61,7 +61,7 @@ extension CommandSession {
     /// A secret from a file that only its owner can read, or from standard input for `-`.
     ///
     /// - Parameters:
-    ///   - what: its name for messages: "password", "client secret".
+    ///   - what: the name of the secret in messages: "password", "client secret".
     ///   - option: the option that named the file.
     ///   - isText: whether it may have several lines; else the first counts.
     /// - Throws: ``ErrorCode/configuration`` for a file that others can read; ``ErrorCode/usage`` if there is no

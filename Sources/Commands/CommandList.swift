@@ -34,8 +34,8 @@ enum CommandList {
         Section(
             "For other programs",
             [
-                ExecCommand.self, RelayCommand.self, MCPCommand.self, GitCredentialCommand.self, DockerCredentialCommand.self,
-                KubernetesCommand.self,
+                ExecCommand.self, RelayCommand.self, MCPCommand.self, GitCredentialCommand.self,
+                DockerCredentialCommand.self, KubernetesCommand.self,
                 KeyringCommand.self, KeyringShimCommand.self, CargoCommand.self, TerraformCommand.self,
                 BazelCommand.self, GoAuthCommand.self, AWSCommand.self, GoogleCommand.self,
                 AzureCommands.self, AzureAccountCommands.self, AzureTokenCommand.self, AzureAccountShowCommand.self,

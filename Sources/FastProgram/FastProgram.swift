@@ -18,7 +18,7 @@ import Glibc
     /// Prints the token and ends; returns if it does not have one.
     private static func answer() {
         guard let given = givenWords() else { return }
-        // The relay needs no home, and is to work where nothing but this program is.
+        // The relay needs no home, and must work if only this program is installed.
         if let relay = RelayArguments(given) {
             if glibc_hide_memory() != 0 { fail("credmgr: error: this process cannot hide its memory\n") }
             FastRelay.run(relay)
@@ -53,13 +53,13 @@ import Glibc
         if let message { putBack(message) }
     }
 
-    /// The words of the call; `nil` where the full program has to look at them first: with code of somebody else's
-    /// to load, which only a dynamic program loads, and without a home.
+    /// The words of the call; `nil` if the full program has to look at them first. This is so for a preloaded
+    /// library, which only a dynamic program loads, and for an unknown home.
     private static func plainWords(_ words: [String]) -> [String]? {
         unsafe getenv("LD_PRELOAD") == nil && isHomeKnown ? words : nil
     }
 
-    /// The words of the call; `nil` for none, and for bytes that are no text.
+    /// The words of the call; `nil` if the call has no words, or bytes that are not text.
     private static func givenWords() -> [String]? {
         let count = Int(fast_argument_count())
         guard count > 1, let arguments = unsafe fast_arguments() else { return nil }
@@ -73,7 +73,7 @@ import Glibc
         return ProgramAlias.words(of: words)
     }
 
-    /// Whether the home directory is known, or not needed: a broker's socket needs none.
+    /// Whether the home directory is known, or not needed: a broker's socket needs no home.
     private static var isHomeKnown: Bool {
         if let home = unsafe getenv("HOME"), unsafe home.pointee != 0 { return true }
         return BrokerClient.path(ProcessEnvironment.variable) != nil

@@ -1,6 +1,6 @@
 import Glibc
 
-/// `credmgr relay` in a sandbox, where this program may be the only one: it never becomes the full program.
+/// `credmgr relay` in a sandbox, in which this program may be the only one: it never becomes the full program.
 enum FastRelay {
     /// Runs the command beside the relay, and ends as the command did.
     static func run(_ arguments: RelayArguments) -> Never {

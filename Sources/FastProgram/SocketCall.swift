@@ -42,7 +42,7 @@ enum SocketCall {
         }
     }
 
-    /// A server that is not in the broker gets nothing, so that git asks its next helper.
+    /// A server that is not in the broker gets no credential, so that git asks its next helper.
     private static func git(_ message: [UInt8], _ client: BrokerClient) throws(CredentialError) -> [UInt8] {
         do throws(CredentialError) { return try client.git(BrokerClient.gitMembers(of: message)) } catch {
             guard error.isOriginRefused else { throw error }

@@ -1,7 +1,7 @@
 package import CredentialCore
 package import StrictJSON
 
-/// The client of a broker: what commands do with `CREDMGR_SOCK` in place of stores, configuration and cache.
+/// The client of a broker: with `CREDMGR_SOCK`, commands use it in place of stores, configuration and cache.
 package struct BrokerClient: Sendable {
     /// The variable with the path of the socket.
     package static let variable = "CREDMGR_SOCK"
@@ -229,7 +229,7 @@ extension CredentialError {
 }
 
 extension CallSignature {
-    /// The words with those of the environment where no option was given.
+    /// The words, with those of the environment for options that were not given.
     package func filled(_ variable: (String) -> String?) -> CallSignature {
         func set(_ name: String) -> String? {
             guard let value = variable(name), !value.isEmpty else { return nil }

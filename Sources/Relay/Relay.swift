@@ -18,7 +18,7 @@ package struct Relay {
     ///
     /// - Parameters:
     ///   - environment: that of the caller.
-    ///   - warn: tells the user what went wrong while the command runs.
+    ///   - warn: reports to the user the failures that occur while the command runs.
     package init(
         _ arguments: RelayArguments, environment: [String: String], warn: @escaping (CredentialError) -> Void
     ) {
@@ -77,7 +77,7 @@ package struct Relay {
         return try loop.run(beside: command)
     }
 
-    /// Keeps a file's token valid; a failure is told when it is another than the one before.
+    /// Keeps a file's token valid; it reports a failure unless the request before failed in the same way.
     private func errand(_ request: TokenFileRequest, _ path: String, due: Int64) -> RelayErrand {
         let warn = warn
         var told = ""

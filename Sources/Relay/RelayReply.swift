@@ -18,7 +18,7 @@ package enum RelayReply {
     }
 }
 
-/// A token file of a relay: what is asked of the broker for it, and when.
+/// A token file of a relay: the request to the broker for it, and its time.
 package struct TokenFileRequest {
     private let file: RelayArguments.TokenFile
 

@@ -155,7 +155,7 @@ final class MemoryReleaser: TokenReleaser {
     ) throws(BrokerFailure) -> JSONObject { throw BrokerFailure(.failed) }
 }
 
-/// Boxes that hide nothing: 16 bytes, then the text.
+/// Boxes that do not hide their text: 16 bytes, then the text.
 private struct PlainBoxes: BoxCryptography {
     func makeSession(with peer: [UInt8]) -> BoxSession? {
         guard peer.contains(where: { $0 != 0 }) else { return nil }

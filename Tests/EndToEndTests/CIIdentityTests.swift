@@ -21,7 +21,7 @@ import Testing
         }
     }
 
-    /// A platform that answers each request with what the test says.
+    /// A platform that answers each request with the response that the test gives.
     private final class Platform: Sendable {
         struct Asked: Sendable, Equatable {
             var method: String

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `credmgr demo --hosts`: what docs/how-to/many-hosts.md says, played with real nodes.
+/// `credmgr demo --hosts`: the rules of docs/how-to/many-hosts.md, played with real nodes.
 struct DemoHostsTests {
     @Test(.needs(.program("etcd")))
     func `Three hosts share one sign-in, and a lost node costs nothing`() throws {

@@ -160,7 +160,7 @@ import Testing
 
     // MARK: ssh
 
-    /// A stand-in that is the remote host, too: its home is below this one.
+    /// A fake `ssh` that is the remote host, too: the remote home is below this one.
     private func ssh(home remote: String) throws -> [String: String] {
         try home.write(
             """

@@ -3,7 +3,7 @@ import StrictJSON
 import TestSupport
 import Testing
 
-/// `setup` for sandboxes and agents that run a command for a credential. None of the three programs is on this
+/// `setup` for sandboxes and agents that run a command for a credential. The three programs are not on this
 /// machine.
 @Suite struct SetupSandboxTests {
     private let home: Home
@@ -22,7 +22,7 @@ import Testing
         home.files.filter { !$0.key.contains("/locks/") && !$0.key.hasPrefix("run/") }
     }
 
-    /// What the other program runs, as it would run it.
+    /// Runs a line as the other program would run it, and returns its output.
     private func shell(_ line: String) throws -> String {
         try ChildProcess("/bin/sh", ["-c", line], environment: home.environment).run().line
     }
@@ -124,8 +124,8 @@ import Testing
 
     // MARK: Docker Sandboxes
 
-    /// A stand-in for `sbx`, since no package has it. Its table is that of docs.docker.com, "Credentials", as of
-    /// docker/docs#25132 (2026-05-29); `--command` and `--refresh on-demand` are those of "Authenticate
+    /// A substitute for `sbx`, since no package contains it. Its table is that of docs.docker.com, "Credentials",
+    /// as of docker/docs#25132 (2026-05-29); `--command` and `--refresh on-demand` are those of "Authenticate
     /// command-line tools" (2026-10).
     private func sbx(_ stored: String = "", fails verb: String = "none") throws -> [String: String] {
         try home.write(stored, to: "sbx-secrets")

@@ -2,9 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The protocol of groups that hosts share, `docs/contributing/models/shared-refresh.pml`, checked by SPIN: what is
-/// built holds in every schedule, and each variant that leaves out one of its rules is found wrong by the same
-/// check.
+/// The protocol of groups that hosts share, `docs/contributing/models/shared-refresh.pml`, checked by SPIN. The
+/// protocol as built passes in every schedule, and the same check rejects each variant that leaves out one of its
+/// rules.
 @Suite(.serialized)
 struct SharedRefreshModelTests {
     /// Three hosts; the hosts' second refresh is looked at with two, for the number of states.

@@ -11,8 +11,8 @@ import Testing
 @testable import SharedGroups
 @testable import Simulation
 
-/// The forms of what stands in a cluster (docs/reference/file-formats.md). `Tests/Fixtures/formats/group-1.json` is
-/// a group as the first form had it, with the key of its one host.
+/// The forms of the data in a cluster (docs/reference/file-formats.md). The file
+/// `Tests/Fixtures/formats/group-1.json` is a group in the first form, with the key of its one host.
 @Suite struct GroupFormatTests {
     private static let path = "/credmgr/work/"
     private let keys = AccountKeys(group: path, id: "0123456789abcdef")

@@ -4,8 +4,8 @@ import TestPorts
 
 @testable import SharedGroups
 
-/// The rules of `docs/how-to/many-hosts.md` and of the model that can be seen to be kept at each transaction,
-/// whoever makes it and whatever becomes of it later.
+/// The rules of `docs/how-to/many-hosts.md` and of the model that can be checked at each transaction, for any
+/// process and any later outcome.
 struct Rules {
     let process: SimulatedProcess
     let transaction: ClusterTransaction

@@ -93,7 +93,7 @@ public final class RunningProcess: Sendable {
 
     /// Waits until the program's output satisfies `isEnough`.
     ///
-    /// - Parameter what: the awaited event, for the failure.
+    /// - Parameter what: the awaited event, for the message of the failure.
     /// - Returns: all that it has printed to the stream so far.
     /// - Throws: as ``wait(for:on:within:)``.
     @discardableResult public func wait(

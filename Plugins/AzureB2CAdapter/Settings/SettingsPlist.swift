@@ -3,8 +3,8 @@ internal import PropertyLists
 
 /// Reads the `settings.plist` of the iOS sample apps for Azure AD B2C as the definition of an account type.
 ///
-/// The forms are told apart by their keys: form A has `authURL` (NXOAuth2Client), form B `authority` (ADAL
-/// preview), form C, older, `authority` with `signInPolicyId`. `docs/how-to/import.md` lists every key.
+/// The keys distinguish the forms: form A has `authURL` (NXOAuth2Client), form B has `authority` (ADAL preview),
+/// and the older form C has `authority` with `signInPolicyId`. The page `docs/how-to/import.md` lists every key.
 package enum SettingsPlist {
     /// Imports settings.
     ///

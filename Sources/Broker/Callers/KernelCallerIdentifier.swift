@@ -1,7 +1,7 @@
 public import CredentialCore
 import Synchronization
 
-/// Identifies callers by what the kernel says of the process at the other end.
+/// Identifies callers by the kernel's data about the process at the other end.
 ///
 /// The process may end or become another one while it is looked at. A reference of the kernel to the process shows
 /// that; without one, the start times before and after must be the same. A caller that changed meanwhile counts as

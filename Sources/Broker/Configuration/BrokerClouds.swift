@@ -6,7 +6,7 @@ public struct BrokerClouds: Sendable, Hashable {
     public struct GCE: Sendable, Hashable {
         /// The entry.
         public var entry: String
-        /// The project's ID; `nil` if the file has none.
+        /// The project's ID; `nil` if the file has no project ID.
         public var project: String?
 
         /// Makes a setting.

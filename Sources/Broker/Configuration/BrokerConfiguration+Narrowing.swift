@@ -3,10 +3,11 @@ import CredentialCore
 extension BrokerConfiguration {
     /// Returns this configuration within the bounds of a file that has replaced its own.
     ///
-    /// A running server applies what the newer file permits less. The rest of the newer file applies at the next
-    /// start.
+    /// A running server applies the stricter settings of the newer file. The rest of the newer file applies at the
+    /// next start.
     ///
-    /// - Parameter typeScope: returns the scopes of an account type, which stand for scopes that are not written.
+    /// - Parameter typeScope: returns the scopes of an account type, which apply if an entry has no scopes of its
+    ///   own.
     public func narrowed(
         to newer: BrokerConfiguration, typeScope: (String) -> [String]
     ) -> BrokerConfiguration {

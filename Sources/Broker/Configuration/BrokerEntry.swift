@@ -11,7 +11,7 @@ public struct BrokerEntry: Sendable, Hashable {
         /// No tokens: only the proxy uses them.
         case proxyOnly = "proxy-only"
 
-        /// The forms by what they permit.
+        /// The rank of the form; a higher rank permits more.
         var rank: Int {
             switch self {
             case .proxyOnly: 0
@@ -94,9 +94,10 @@ public struct BrokerEntry: Sendable, Hashable {
         broader = try reader.choice("broader", of: Broader.self) ?? .refuse
     }
 
-    /// Returns this entry within the bounds of a newer version of it; `nil` if nothing of it is left.
+    /// Returns this entry within the bounds of a newer version of it; `nil` if no part of it is left.
     ///
-    /// - Parameter typeScope: returns the scopes of an account type, which stand for scopes that are not written.
+    /// - Parameter typeScope: returns the scopes of an account type, which apply if an entry has no scopes of its
+    ///   own.
     func narrowed(to newer: BrokerEntry, typeScope: (String) -> [String]) -> BrokerEntry? {
         guard newer.type == type, newer.account == account, newer.policy == policy else { return nil }
         var entry = self

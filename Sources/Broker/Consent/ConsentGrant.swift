@@ -46,7 +46,7 @@ public struct ConsentGrant: Sendable, Equatable {
         return json
     }
 
-    /// Reads what ``json`` wrote; `nil` for another object.
+    /// Reads the output of ``json``; `nil` for another object.
     public init?(json: JSONObject) {
         guard let caller = json["caller"]?.string.flatMap({ CallerKey($0) }), let entry = json["entry"]?.string,
             let scope = json["scope"]?.array, case let words = scope.compactMap(\.string),

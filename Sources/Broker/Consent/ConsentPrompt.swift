@@ -31,7 +31,7 @@ public enum ConsentChoice: String, Sendable, CaseIterable {
     }
 }
 
-/// The text of a prompt: plain text without control characters, whatever the caller or the account is called.
+/// The text of a prompt: plain text without control characters, for any name of the caller or the account.
 public struct ConsentText: Sendable, Equatable {
     /// The greatest length of one value in characters.
     private static let limit = 120
@@ -99,7 +99,7 @@ public struct ConsentRefusals: Sendable {
 
     /// Whether a caller is refused without a prompt.
     ///
-    /// - Parameter now: milliseconds on a clock that nobody sets.
+    /// - Parameter now: milliseconds on a clock that cannot be set.
     public func blocks(_ caller: CallerKey, at now: Int64) -> Bool { ends[caller].map { now < $0 } ?? false }
 
     /// Adds a refusal.

@@ -10,7 +10,7 @@ struct CloudRoutes: Sendable {
     /// The secret of the relay's run; any value passes if it is `nil`.
     let secret: Secret?
     let caller: Caller
-    /// Is told of each request that is refused before the releaser is asked.
+    /// Receives the reason and the caller of each request that is refused before the releaser is asked.
     let refuse: @Sendable (_ reason: String, Caller) -> Void
 
     /// The life of a token whose end the provider does not tell, in seconds: the client asks again after that.
@@ -119,7 +119,7 @@ struct CloudRoutes: Sendable {
     /// Returns the ID token of an entry.
     ///
     /// - Parameter audience: the `aud` that it must have; `nil` for any.
-    /// - Throws: `denied` with `id_token` if the entry releases none or `aud` is another.
+    /// - Throws: `denied` with `id_token` if the entry releases no ID token or its `aud` differs.
     func idToken(of name: String, audience: String?) throws(BrokerFailure) -> Secret {
         var ask = TokenAsk(entry: name)
         ask.wantsIDToken = true

@@ -45,7 +45,7 @@ struct GoogleRoutes: Sendable {
         }
     }
 
-    /// Returns what is asked about the account.
+    /// Returns the requested data of the account.
     private func answer(
         _ head: HTTPRequestHead, _ entry: BrokerEntry, _ subject: Substring
     ) throws(BrokerFailure) -> HTTPReply {

@@ -28,8 +28,8 @@ package struct HTTPConversation: BrokerConversation {
     ///
     /// - Parameters:
     ///   - configuration: returns the configuration as it applies now.
-    ///   - account: returns the account that an entry means now; `nil` if it has none.
-    ///   - refuse: is told of each request that is refused before the releaser is asked, for the log.
+    ///   - account: returns the account that an entry means now; `nil` if the entry has no account.
+    ///   - refuse: receives, for the log, each request that is refused before the releaser is asked.
     ///   - secret: the secret of the relay's run; any value passes if it is `nil`, since the socket is then the
     ///     caller's own.
     package init(
@@ -118,7 +118,7 @@ struct HTTPHeadReader {
         guard left > 0, try fill(milliseconds: left) else { throw .gone }
     }
 
-    /// Returns whether bytes were read; there are none at the end of the stream.
+    /// Returns whether bytes were read; `false` at the end of the stream.
     private mutating func fill(milliseconds: Int) throws(End) -> Bool {
         do throws(CredentialError) {
             let bytes = try connection.read(atMost: Self.piece, deadlineMilliseconds: milliseconds)

@@ -95,7 +95,7 @@ struct HTTPRequestHead: Sendable, Equatable {
             words[2] == "HTTP/1.1" ? !options.contains("close") : options.contains("keep-alive")
     }
 
-    /// The value of a field that stands once; `nil` if the field is missing or stands twice.
+    /// The value of a field that occurs once; `nil` if the field is missing or occurs more than once.
     ///
     /// - Parameter name: in lower case.
     func field(_ name: String) -> String? {
@@ -103,23 +103,24 @@ struct HTTPRequestHead: Sendable, Equatable {
         return found.count == 1 ? found[0].value : nil
     }
 
-    /// Whether a field stands in the head.
+    /// Whether the head has a field.
     ///
     /// - Parameter name: in lower case.
     func has(_ name: String) -> Bool { fields.contains { $0.name == name } }
 
-    /// The value of a parameter that stands once; `nil` if the parameter is missing, is empty or stands twice.
+    /// The value of a parameter that occurs once; `nil` if the parameter is missing, is empty or occurs more than
+    /// once.
     func parameter(_ name: String) -> String? {
         let found = query.filter { $0.name == name }
         return found.count == 1 && !found[0].value.isEmpty ? found[0].value : nil
     }
 
-    /// Whether a parameter stands more than once.
+    /// Whether a parameter occurs more than once.
     func repeats(_ name: String) -> Bool { query.count { $0.name == name } > 1 }
 
     private static func parameters(_ text: Substring) throws(HTTPHeadFault) -> [Parameter] {
         var found: [Parameter] = []
-        // `&` may stand in front: the URL for Actions ends with `?`, and its client adds `&audience=`.
+        // `&` may come first: the URL for Actions ends with `?`, and its client adds `&audience=`.
         for piece in text.split(separator: "&") {
             let sides = piece.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             guard let name = decoded(sides[0], plusIsSpace: true),

@@ -2,12 +2,12 @@ public import CredentialCore
 
 /// A connection to a broker's socket.
 public protocol BrokerConnection: Sendable {
-    /// Reads what is there, and waits if that is nothing.
+    /// Reads the available bytes, and waits if no byte is available.
     ///
     /// - Parameters:
     ///   - limit: the largest number of bytes to return.
     ///   - milliseconds: for how long to wait at most.
-    /// - Returns: the bytes; none at the end of the stream.
+    /// - Returns: the bytes; empty at the end of the stream.
     /// - Throws: ``ErrorCode/temporary`` if the time is over; ``ErrorCode/inputOutput``; ``ErrorCode/usage`` if a
     ///   descriptor came with the bytes.
     func read(atMost limit: Int, deadlineMilliseconds milliseconds: Int) throws(CredentialError) -> [UInt8]

@@ -10,7 +10,7 @@ public protocol BrokerRecords: Sendable {
     /// The keys and boxes of oidc-agent's encrypted form.
     var boxes: any BoxCryptography { get }
 
-    /// The writer of a broker's audit log; it copies lines to the system journal if the configuration says so.
+    /// The writer of a broker's audit log; it copies lines to the system journal if the configuration requires it.
     func auditWriter(of configuration: BrokerConfiguration) -> any AuditWriter
 
     /// The identifier of the callers of a broker.
@@ -21,14 +21,14 @@ public protocol BrokerRecords: Sendable {
     /// - Parameters:
     ///   - audit: the broker's audit log.
     ///   - text: a message in the language of the user.
-    ///   - warn: takes failures that decide nothing.
+    ///   - warn: receives failures that do not affect the decision.
     func consent(
         for configuration: BrokerConfiguration, audit: any AuditWriter,
         text: @escaping @Sendable (LocalizedMessage) -> String, warn: @escaping @Sendable (CredentialError) -> Void
     ) -> any ConsentDecider
 }
 
-/// The records of a machine without any: nothing is kept, and each question is refused.
+/// The records of a machine without any: no record is kept, and each question is refused.
 public struct NoBrokerRecords: BrokerRecords {
     /// Makes the records.
     public init() {}

@@ -8,10 +8,10 @@ extension BrokerService: TokenReleaser {
         return hasEnded ? [] : configuration.entries
     }
 
-    /// Returns the issuer of the account type of an entry; `nil` if its definition names none.
+    /// Returns the issuer of the account type of an entry; `nil` if its definition names no issuer.
     public func issuer(of entry: BrokerEntry) -> String? { (try? parts.issuer.account(of: entry))?.issuer }
 
-    /// Returns the account that an entry means now; `nil` if it has none.
+    /// Returns the account that an entry means now; `nil` if the entry has no account.
     public func account(of entry: BrokerEntry) -> (any EntryAccount)? { try? parts.issuer.account(of: entry) }
 
     /// Returns a token that the configuration and the user allow.
@@ -81,7 +81,7 @@ extension BrokerService: TokenReleaser {
         return wanted
     }
 
-    /// Asks the user, if the configuration says so.
+    /// Asks the user, if the configuration requires it.
     func obtainConsent(
         _ ask: TokenAsk, _ order: TokenOrder, _ entry: BrokerEntry, _ account: any EntryAccount, _ caller: Caller
     ) throws(BrokerFailure) {

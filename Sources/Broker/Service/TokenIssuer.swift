@@ -9,7 +9,7 @@ public protocol TokenIssuer: Sendable {
     /// - Throws: ``ErrorCode/noSuchAccount``, ``ErrorCode/ambiguousAccount``, ``ErrorCode/unknownType``.
     func account(of entry: BrokerEntry) throws(CredentialError) -> any EntryAccount
 
-    /// Returns the scopes of an account type; none for a type that is not defined.
+    /// Returns the scopes of an account type; empty for a type that is not defined.
     func scope(ofType type: String) -> [String]
 
     /// Returns the user name that a server at an origin wants beside an entry's token, after the host's own check
@@ -29,7 +29,7 @@ public struct HelperDestination: Sendable, Equatable {
     public var authority: String
     /// The path, if it is known.
     public var path: String?
-    /// The user name in the request; `nil` if the request has none.
+    /// The user name in the request; `nil` if the request has no user name.
     public var username: String?
 
     /// Makes a destination.
@@ -63,7 +63,7 @@ public protocol EntryAccount: Sendable {
     var username: String? { get }
     /// The name that the user knows the account by.
     var shownName: String { get }
-    /// The issuer of the type; `nil` if the definition names none.
+    /// The issuer of the type; `nil` if the definition names no issuer.
     var issuer: String? { get }
     /// The type's own scopes, resource and audience.
     var ownScope: [String] { get }
@@ -103,7 +103,7 @@ public protocol EntryAccount: Sendable {
 public struct TokenOrder: Sendable, Equatable {
     /// The policy; `nil` for the type's default.
     public var policy: String?
-    /// The scopes; none for the type's.
+    /// The scopes; if empty, the type's scopes apply.
     public var scope: [String] = []
     /// The resource; `nil` for the type's.
     public var resource: String?

@@ -77,7 +77,7 @@ struct AuditCommand: Command {
         var time: String { next?.json["t"]?.string ?? "" }
     }
 
-    /// Prints what the sources have, the earliest line first.
+    /// Prints the lines of the sources, the earliest line first.
     private func print(_ sources: inout [Source], _ filter: AuditFilter, _ session: CommandSession)
         throws(CredentialError)
     {
@@ -130,7 +130,7 @@ enum AuditOption {
         return AuditTime.text(milliseconds: time.epochSeconds * 1_000)
     }
 
-    /// The brokers that options name; all with a log if they name none.
+    /// The brokers that options name; all with a log if the options name no broker.
     static func brokers(
         _ arguments: Arguments, _ logs: any AuditLogs
     ) throws(CredentialError) -> [String] {

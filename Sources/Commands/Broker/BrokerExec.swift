@@ -39,7 +39,7 @@ struct BrokerExec {
                     words, variables: variables, meanwhile: {}, unattended: { session.notices.warning($0) }))
         } catch { ending = .failure(error) }
         run.end()
-        // The thread removes the directory; it waits for nothing that takes longer.
+        // The thread removes the directory, and does not wait for anything that takes longer.
         if hasEnded.take(until: Deadline(milliseconds: 10_000)) == nil {
             session.notices.warning("the broker's server has not ended after 10 s")
         }

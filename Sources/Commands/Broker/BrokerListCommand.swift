@@ -9,7 +9,7 @@ struct BrokerFacts: Sendable {
     let configuration: BrokerConfiguration
     let file: String
     let socket: String
-    /// The process that serves it; `nil` if none does.
+    /// The process that serves it; `nil` if no process serves it.
     let process: Int32?
     var lastUse: String?
     var grants = 0

@@ -17,7 +17,7 @@ package protocol BrokerHost: Sendable {
     /// - Throws: ``ErrorCode/temporary`` if it does not end within 10 s.
     func stop(_ instance: String) throws(CredentialError) -> Bool
 
-    /// Opens the socket of an instance; a server on it accepts nothing before it runs.
+    /// Opens the socket of an instance; a server on it does not accept connections before it runs.
     ///
     /// - Throws: ``ErrorCode/temporary`` with the process if another server has the instance;
     ///   ``ErrorCode/storeUnavailable`` if others can write the socket's directory.
@@ -63,7 +63,7 @@ package struct BrokerPlan: Sendable {
     package var group: String?
     /// How many connections are open at most.
     package var connections: @Sendable () -> Int
-    /// In how many milliseconds the server ends by itself if nothing happens; `nil` for never.
+    /// The milliseconds until the server ends by itself without activity; `nil` for never.
     package var remaining: @Sendable (_ open: Int, _ idleMilliseconds: Int64) -> Int64?
 
     /// Makes a plan for the usual path.

@@ -31,7 +31,7 @@ struct BrokerRun: Sendable {
     ///   - instance: the broker's name, or `NAME.PID` for `exec --broker`.
     ///   - path: the socket's path, if it is not the usual one.
     ///   - idle: `--idle` in seconds.
-    /// - Throws: as ``BrokerHost/open(_:)``; what the log throws.
+    /// - Throws: as ``BrokerHost/open(_:)``; the errors of the log.
     init(
         _ configuration: BrokerConfiguration, instance: String, path: String? = nil, group: String? = nil,
         idle: Int64? = nil, _ around: Surroundings, _ session: CommandSession

@@ -89,12 +89,12 @@ enum SocketCommands {
         default: return
         }
         let bytes = try session.context.console.readInput(limit: FastToken.messageLimit)
-        // Refuses what git does not write.
+        // Refuses input that git does not write.
         _ = try GitCredentialMessage(bytes)
         do throws(CredentialError) {
             try session.context.console.writeResult(try client.client.git(BrokerClient.gitMembers(of: bytes)))
         } catch {
-            // A server that is not in the broker gets nothing, so that git asks its next helper.
+            // A server that is not in the broker gets no credential, so that git asks its next helper.
             guard error.isOriginRefused else { throw error }
             session.notices.detail("nothing is given: \(error.message)")
         }

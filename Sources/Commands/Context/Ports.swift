@@ -26,7 +26,7 @@ package protocol ProcessPort: ProcessRunner, BrowserLauncher {
 
     /// Runs a command beside a relay to a broker's socket, in the place of this process.
     ///
-    /// - Parameter warn: is told what went wrong while the command runs.
+    /// - Parameter warn: receives the failures that occur while the command runs.
     /// - Throws: before the command is started, as ``Relay/run(caller:)``.
     func relay(
         _ arguments: RelayArguments, warn: @escaping (CredentialError) -> Void

@@ -45,7 +45,7 @@ struct AWSCommand: Command {
 
     /// Returns the credentials as `credential_process` prints them.
     ///
-    /// - Throws: ``ErrorCode/usage``; what getting the token throws; the refusals of the token service.
+    /// - Throws: ``ErrorCode/usage``; the errors of getting the token; the refusals of the token service.
     func credentials(_ session: CommandSession) throws(CredentialError) -> String {
         guard let role = arguments[Self.roleARN], !role.isEmpty else {
             throw CredentialError(

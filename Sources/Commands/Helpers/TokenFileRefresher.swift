@@ -55,7 +55,7 @@ final class TokenFileRefresher: Sendable {
     /// Makes a keeper.
     ///
     /// - Parameters:
-    ///   - source: where the tokens are from.
+    ///   - source: returns a token for a query.
     ///   - format: the form of the token in the file.
     ///   - endsLine: whether a newline ends it there: some programs take that for a part of the token.
     ///   - isWithdrawn: whether the file is withdrawn at the token's end, if there is no other by then.

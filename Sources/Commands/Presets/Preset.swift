@@ -1,7 +1,7 @@
 import CredentialCore
 package import StrictJSON
 
-/// A provider's part of an account type, with placeholders for what only the user knows
+/// A provider's part of an account type, with placeholders for the values that only the user knows
 /// (`docs/reference/presets.md`).
 package struct Preset: Sendable {
     /// Something the user fills in: `{tenant}`.

@@ -37,7 +37,7 @@ struct JSONMember: Sendable, Equatable {
         throw CredentialError(.configuration, "key '\(name)' has another value")
     }
 
-    /// The text without the member; `nil` where it is not there, or is no longer ours.
+    /// The text without the member; `nil` if the member is missing, or is no longer ours.
     func removed(from text: String) -> ManagedBlock.Remainder? {
         guard let written else { return nil }
         let ours = JSONMember(name: name, value: written)
@@ -49,7 +49,7 @@ struct JSONMember: Sendable, Equatable {
             if rest.hasPrefix(blank), rest.dropFirst(blank.count).allSatisfy(\.isWhitespace) {
                 return .init(text: String(rest.dropFirst(blank.count)), isFileOurs: false)
             }
-            // The same bytes elsewhere, in a comment or deeper, leave the member there.
+            // If these bytes were in a comment or deeper, the member is still there.
             if Self.object(rest)?[name] == nil { return .init(text: rest, isFileOurs: false) }
         }
         guard let there = Self.object(text)?[name], isOurs(there), let file = JSONEntries(ofFile: text),

@@ -174,7 +174,9 @@ struct SetupCommand: Command {
                 throw CredentialError(.usage, "--\(name) has a character that is not valid in configuration files")
             }
             guard !["service", "broker"].contains(name) || Identifier.isValid(value) else {
-                throw CredentialError(.usage, "--\(name) takes a name, not '\(UntrustedText.shown(value, limit: 60))'")
+                throw CredentialError(
+                    .usage, "--\(name) must be a name, not '\(UntrustedText.shown(value, limit: 60))'"
+                )
             }
             request.values[name] = value
         }
@@ -254,7 +256,8 @@ struct SetupCommand: Command {
         let programs = session.context.programs
         var record = before, changes = SetupChanges(), isCalled = false
         for edit in plan.edits { try record.add(edit, for: user, programs) }
-        // What another program keeps cannot be told from another user's: the record has it once it is there.
+        // credmgr cannot distinguish its own setting in another program's store from another user's, so the record
+        // gets the setting only once it is there.
         let isKeptElsewhere = plan.edits.contains(where: \.isCall)
         if !plan.edits.isEmpty, !isKeptElsewhere { try record.save(programs) }
         do throws(CredentialError) {

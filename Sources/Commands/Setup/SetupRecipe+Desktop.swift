@@ -10,7 +10,7 @@ extension SetupRecipe {
         \(confinement)
         """
 
-    /// The restrictions that each unit has, whatever keyring it uses.
+    /// The restrictions that each unit has, with any keyring.
     static let confinement = """
         UMask=0077
         DevicePolicy=closed

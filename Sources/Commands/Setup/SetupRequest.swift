@@ -91,7 +91,7 @@ struct SetupRequest: Sendable {
 
     /// The broker.
     ///
-    /// - Throws: ``ErrorCode/usage`` if none was named.
+    /// - Throws: ``ErrorCode/usage`` if no broker was named.
     func neededBroker() throws(CredentialError) -> String {
         guard let broker = values["broker"], !broker.isEmpty else {
             throw CredentialError(

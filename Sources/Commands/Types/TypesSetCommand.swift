@@ -216,7 +216,7 @@ struct TypesSetCommand: Command {
             return JSONValue(text.split { $0 == " " || $0 == "," }.map(String.init))
         }
         if key == "identity_token" {
-            // What is not JSON gets the definition's own error, which names the forms.
+            // A value that is not JSON gets the definition's own error, which names the forms.
             return (try? JSONValue.parse(text)) ?? .string(text)
         }
         guard secrets.contains(key) || objects.contains(key) || key == "api_origins" else { return .string(text) }

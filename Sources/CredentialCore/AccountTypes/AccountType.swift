@@ -164,7 +164,7 @@ public struct AccountType: Sendable, Hashable {
         flow ?? (identityToken == nil && identityProvider == nil ? .code : .jwtBearer)
     }
 
-    /// The audience that the identity token is compared with before the token request; `nil` for none.
+    /// The audience that the identity token is compared with before the token request; `nil` for no comparison.
     package var expectedIdentityAudience: String? {
         if case .githubActions(let audience)? = identityToken { audience } else { identityAudience }
     }

@@ -1,11 +1,11 @@
 /// The names of a group's accounts, by which one is found without reading the records: short lines, scanned as
 /// bytes.
 ///
-/// A line is a sign and fields with tabs between them. `+` is an account, in place of an earlier line of it; `-`
-/// one that is gone; `!` one whose record cannot be read, with the names that it had, if they are known. The first
-/// line tells the form, how many bytes of the file have each account once, and a checksum of those: who is meant
-/// must not hang on a byte that a disk has lost. The lines that were appended since follow them, each with a
-/// checksum of its own.
+/// A line is a sign and fields with tabs between them. The sign `+` is an account and replaces an earlier line of
+/// it, `-` is a removed account, and `!` is an account whose record cannot be read. A line with `!` has the names
+/// that the account had, if they are known. The first line tells the form, how many bytes of the file have each
+/// account once, and a checksum of those: who is meant must not hang on a byte that a disk has lost. The lines that
+/// were appended since follow them, each with a checksum of its own.
 public struct AccountIndex: Sendable, Equatable {
     /// The data of the index about an account.
     public struct Entry: Sendable, Hashable {

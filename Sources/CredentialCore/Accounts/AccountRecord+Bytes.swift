@@ -1,6 +1,6 @@
 import StrictJSON
 
-// A record as it stands in its file: a line of JSON, then the sealed token set as it is.
+// A record in the form of its file: a line of JSON, then the sealed token set as it is. The page
 // docs/reference/file-store.md has the form.
 extension AccountRecord {
     /// The version that this program reads and writes.

@@ -4,8 +4,8 @@ public protocol ProgressDisplay: Sendable {
     ///
     /// It shows one wait at a time: the notice of a second one is not shown.
     ///
-    /// - Parameter what: the object of the wait, as the end of "waiting for"; no secret. It is asked for whenever
-    ///   it is shown, on another thread.
+    /// - Parameter what: the object of the wait, as the end of "waiting for"; it must not be secret. It is asked
+    ///   for whenever it is shown, on another thread.
     func begin(_ what: @escaping @Sendable () -> LocalizedMessage) -> any ProgressItem
 
     /// Stays silent from now on: the terminal belongs to another program.

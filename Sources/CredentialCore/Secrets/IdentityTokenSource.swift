@@ -15,7 +15,7 @@ public enum IdentityTokenSource: Sendable, Hashable {
     /// Issued by Azure DevOps for a service connection, named by its ID.
     case azureDevOps(serviceConnection: String)
 
-    /// Reads the value of `identity_token`; `nil` when the value has none of the documented forms.
+    /// Reads the value of `identity_token`; `nil` if the value does not have a documented form.
     init?(_ value: JSONValue) {
         guard let object = value.object, object.count == 1, let form = object.keys.first else { return nil }
         switch form {

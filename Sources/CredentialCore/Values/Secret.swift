@@ -1,7 +1,7 @@
 /// A string that must not be shown: it prints, dumps and reflects as `[redacted]`.
 ///
-/// Only ``reveal()`` gives the text. This type cannot keep copies of a Swift string from staying in memory;
-/// `docs/explanation/threat-model.md` says so.
+/// Only ``reveal()`` gives the text. This type cannot keep copies of a Swift string from staying in memory
+/// (`docs/explanation/threat-model.md`).
 public struct Secret: Sendable, Hashable, CustomStringConvertible, CustomDebugStringConvertible {
     private let text: String
 

@@ -18,7 +18,7 @@ package enum SecretBox {
         return sealed
     }
 
-    /// Opens what ``seal(_:key:nonce:)`` gave; `nil` for anything else.
+    /// Opens the output of ``seal(_:key:nonce:)``; `nil` for anything else.
     package static func open(_ sealed: [UInt8], key: [UInt8], nonce: [UInt8]) -> [UInt8]? {
         guard key.count == keySize, nonce.count == nonceSize, sealed.count >= overhead else { return nil }
         var plain = [UInt8](repeating: 0, count: sealed.count - overhead)

@@ -14,9 +14,9 @@ package struct DesktopPrompt: ConsentPrompt {
 
     private let address: String?
 
-    /// Makes a prompt; nothing is connected.
+    /// Makes a prompt; it does not connect yet.
     ///
-    /// - Parameter address: the address of the session bus; `nil` if there is none.
+    /// - Parameter address: the address of the session bus; `nil` without a session bus.
     package init(address: String?) { self.address = address }
 
     package func ask(_ text: ConsentText, milliseconds: Int32) -> ConsentChoice? {

@@ -10,7 +10,7 @@ package struct LocalBrokerRecords: BrokerRecords {
     private let machine: LocalMachine
     package let grants: any ConsentGrants
 
-    /// Makes the parts; nothing is opened.
+    /// Makes the parts; it opens no file.
     package init(_ machine: LocalMachine) {
         self.machine = machine
         grants = GrantFiles(

@@ -3,7 +3,7 @@ package import CredentialCore
 import Platform
 import Synchronization
 
-/// Decides by grants, and prompts the user where there is none. A caller has one open prompt at a time.
+/// Decides by grants, and prompts the user if no grant applies. A caller has one open prompt at a time.
 package final class PromptingConsent: ConsentDecider {
     /// The parts that a decision needs.
     package struct Parts: Sendable {
@@ -21,11 +21,12 @@ package final class PromptingConsent: ConsentDecider {
         package var timeout: Int32 = 60_000
         /// The clock that the ends of grants are measured by.
         package var clock: any WallClock = SystemClock()
-        /// Milliseconds on a clock that nobody sets.
+        /// Milliseconds on a clock that cannot be set.
         package var uptime: @Sendable () -> Int64 = { SystemTime.sinceBoot }
         /// The user's language.
         package var text: @Sendable (LocalizedMessage) -> String = { $0.description }
-        /// Takes failures that decide nothing: a grant that could not be stored, a line that could not be written.
+        /// Receives failures that do not affect the decision: a grant that could not be stored, a line that could
+        /// not be written.
         package var warn: @Sendable (CredentialError) -> Void = { _ in }
 
         /// Makes parts.

@@ -2,7 +2,7 @@ import CredentialCore
 import StrictJSON
 
 extension OAuthClient {
-    /// Returns the workload's identity token as its platform made it; `nil` if the type names none.
+    /// Returns the workload's identity token as its platform made it; `nil` if the type names no identity token.
     ///
     /// The expected audience is compared first: a token for another server is sent to no server.
     ///

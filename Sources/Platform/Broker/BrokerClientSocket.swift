@@ -61,7 +61,7 @@ package enum BrokerClientSocket {
                     .temporary, "the broker closed the connection to \(CredentialError.shownPath(path))",
                     hint: "try again")
             }
-            // A broker sends nothing after the only reply.
+            // A broker sends no bytes after the only reply.
             let end = bytes.firstIndex(of: UInt8(ascii: "\n"))
             reply += bytes[..<(end ?? bytes.count)]
             if end != nil { return reply }

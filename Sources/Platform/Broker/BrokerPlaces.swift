@@ -168,7 +168,7 @@ package struct BrokerPlaces: Sendable {
             if error.code == .temporary { return false }
             throw error
         }
-        // The server writes nothing: it closes the connection when it has ended.
+        // The server sends no bytes: it closes the connection when it has ended.
         while !(try connection.read(atMost: 16, deadlineMilliseconds: milliseconds)).isEmpty {}
         return true
     }

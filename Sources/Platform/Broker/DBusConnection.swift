@@ -1,7 +1,7 @@
 package import CredentialCore
 import Glibc
 
-/// A connection to a message bus that exists; it starts none.
+/// A connection to a message bus that exists; it starts no bus.
 package final class DBusConnection {
     private static let busName = "org.freedesktop.DBus"
     private static let busPath = "/org/freedesktop/DBus"
@@ -63,7 +63,7 @@ package final class DBusConnection {
         try send(message.bytes, Deadline(milliseconds: 1_000))
     }
 
-    /// The unique name of the owner of a name; `nil` if the name has none, and the bus can start none.
+    /// The unique name of the owner of a name; `nil` if the name has no owner, and the bus cannot start one.
     ///
     /// - Throws: ``ErrorCode/temporary``.
     package func owner(of name: String, deadline: Deadline) throws(CredentialError) -> String? {
@@ -132,7 +132,7 @@ package final class DBusConnection {
                 if input.count >= size {
                     let message = DBusMessage(Array(input[..<size]))
                     input.removeFirst(size)
-                    // A message with types that notifications do not use is none of ours.
+                    // The client skips a message with types that notifications do not use.
                     guard let message else { continue }
                     return message
                 }
@@ -152,7 +152,7 @@ package final class DBusConnection {
         }
     }
 
-    /// Reads what is there.
+    /// Reads the available bytes.
     ///
     /// - Returns: `false` at the deadline.
     private func fill(_ deadline: Deadline) throws(CredentialError) -> Bool {

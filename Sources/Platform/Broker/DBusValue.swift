@@ -99,7 +99,7 @@ struct DBusWriter {
     }
 }
 
-/// Reads values; whatever is not as its signature says gives `nil`.
+/// Reads values; a value that does not match its signature gives `nil`.
 struct DBusReader {
     /// How deep containers may nest.
     private static let depthLimit = 16

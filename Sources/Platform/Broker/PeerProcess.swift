@@ -44,7 +44,7 @@ package enum SocketPeer {
     }
 }
 
-/// What the kernel shows of a process in `/proc`.
+/// The data that the kernel shows of a process in `/proc`.
 package enum ProcessView {
     /// The greatest size of an executable that is read, in bytes.
     private static let executableLimit: Int64 = 1 << 30

@@ -5,11 +5,10 @@ package struct SystemJournal: Sendable {
     private static let path = "/run/systemd/journal/socket"
     private let path: String
 
-    /// Names the socket; nothing is opened.
+    /// Names the socket; it does not open it.
     package init(path: String? = nil) { self.path = path ?? Self.path }
 
-    /// Sends an entry. A machine without a journal has none, and an entry that the journal does not take is
-    /// dropped.
+    /// Sends an entry. The entry is dropped if the machine has no journal, or if the journal does not accept it.
     ///
     /// - Parameter fields: names in upper case and values without a newline; others are left out.
     package func send(_ fields: [(name: String, value: String)]) {

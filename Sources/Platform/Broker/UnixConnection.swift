@@ -35,9 +35,9 @@ package final class UnixConnection: Sendable {
         return (process, user)
     }
 
-    /// Reads what is there, and waits if that is nothing.
+    /// Reads the available bytes, and waits if no byte is available.
     ///
-    /// - Returns: the bytes; none at the end of the stream.
+    /// - Returns: the bytes; empty at the end of the stream.
     /// - Throws: ``ErrorCode/temporary`` if the time is over; ``ErrorCode/usage`` if a descriptor came with the
     ///   bytes; ``ErrorCode/inputOutput``.
     package func read(atMost limit: Int, deadlineMilliseconds: Int) throws(CredentialError) -> [UInt8] {

@@ -9,7 +9,7 @@ package final class UnixServer: Sendable {
     package struct Rules: Sendable {
         /// How many connections are open at most.
         package var connections: @Sendable () -> Int
-        /// In how many milliseconds the server ends by itself if nothing happens; `nil` for never.
+        /// The milliseconds until the server ends by itself without activity; `nil` for never.
         package var remaining: @Sendable (_ open: Int, _ idleMilliseconds: Int64) -> Int64?
 
         /// Makes rules.
@@ -47,7 +47,7 @@ package final class UnixServer: Sendable {
         var waiting: [UnixConnection] = []
     }
 
-    /// Makes a server; it accepts nothing before ``run(signals:_:)``.
+    /// Makes a server; it accepts no connection before ``run(signals:_:)``.
     ///
     /// - Parameters:
     ///   - listener: a listening socket.
@@ -165,7 +165,7 @@ package final class UnixServer: Sendable {
             state.lastUse = SystemTime.sinceBoot
             return state.connections.isEmpty
         }
-        // The loop computes its own end anew.
+        // The loop computes its own end again.
         if isLast { wake.write() }
     }
 
@@ -181,7 +181,7 @@ package final class UnixServer: Sendable {
         }
     }
 
-    /// What was not written before this reaches no peer.
+    /// Bytes that were not written before this call reach no peer.
     private func endConnections() {
         let connections = state.withLock { state in
             state.isEnding = true

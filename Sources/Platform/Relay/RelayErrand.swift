@@ -5,7 +5,7 @@ import Glibc
 package final class RelayErrand {
     /// The line to send, with its newline.
     private let line: [UInt8]
-    /// Takes the reply without its newline, or `nil` if there is none, and returns after how many milliseconds to
+    /// Takes the reply without its newline, or `nil` without a reply, and returns after how many milliseconds to
     /// ask again.
     private let take: ([UInt8]?) -> Int64
     private var socket: StreamSocket?
@@ -33,7 +33,7 @@ package final class RelayErrand {
         pollfd(fd: socket?.number ?? -1, events: Int16(unsent.isEmpty ? POLLIN : POLLIN | POLLOUT), revents: 0)
     }
 
-    /// Goes on with what can be done now.
+    /// Does the next step that is possible now.
     func move(_ events: Int16, now: Int64, _ address: BrokerAddress, buffer: inout [UInt8]) {
         let socket: StreamSocket
         if let connected = self.socket {

@@ -20,9 +20,9 @@ package struct RelayLoop: ~Copyable {
     /// Makes a loop.
     ///
     /// - Parameters:
-    ///   - greeting: what each connection to the broker begins with.
+    ///   - greeting: the bytes with which each connection to the broker begins.
     ///   - errands: the relay's own requests.
-    ///   - warn: is told once why a program was not joined.
+    ///   - warn: receives, once, the reason why a program was not joined.
     package init(
         _ door: consuming LoopbackDoor, to address: BrokerAddress, greeting: [UInt8], errands: [RelayErrand],
         warn: @escaping (CredentialError) -> Void
@@ -36,7 +36,7 @@ package struct RelayLoop: ~Copyable {
 
     /// Serves until the command has ended.
     ///
-    /// - Throws: ``ErrorCode/inputOutput`` if the system cannot tell of signals.
+    /// - Throws: ``ErrorCode/inputOutput`` if the system cannot report signals.
     package mutating func run(beside command: borrowing ForegroundChild) throws(CredentialError)
         -> TerminationStatus
     {

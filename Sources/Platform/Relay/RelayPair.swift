@@ -1,7 +1,8 @@
 import CredentialCore
 import Glibc
 
-/// A program's connection and the broker's, joined: each gets what the other sends, and hears of its end.
+/// A program's connection and the broker's, joined: each gets the bytes that the other sends, and learns of its
+/// end.
 ///
 /// One of the two may end, break off or stop reading at any time. That ends this pair at most.
 final class RelayPair {
@@ -30,7 +31,7 @@ final class RelayPair {
 
     /// Joins two sockets.
     ///
-    /// - Parameter greeting: what the broker gets first.
+    /// - Parameter greeting: the first bytes that the broker gets.
     init(_ program: StreamSocket, _ broker: StreamSocket, greeting: [UInt8]) {
         self.program = program
         self.broker = broker
@@ -38,7 +39,7 @@ final class RelayPair {
         push()
     }
 
-    /// Whether nothing is left to do.
+    /// Whether the pair has no work left.
     var isOver: Bool { isBroken || programHasEnded && brokerHasEnded && toProgram.isEmpty }
 
     /// The two entries for `poll(2)`.
@@ -52,16 +53,16 @@ final class RelayPair {
         )
     }
 
-    /// Moves what can be moved.
+    /// Moves the bytes that can be moved.
     ///
     /// - Parameters:
-    ///   - events: what `poll(2)` found, in the order of ``polled``.
+    ///   - events: the results of `poll(2)`, in the order of ``polled``.
     ///   - buffer: for received bytes.
     func move(_ events: (program: Int16, broker: Int16), now: Int64, buffer: inout [UInt8]) {
         if events.program != 0, !programHasEnded {
             switch program.receive(into: &buffer) {
             case .bytes(0): programHasEnded = true
-            // The broker has closed: what the program still sends has no reader.
+            // After the broker has closed, the bytes that the program still sends have no reader.
             case .bytes(let count): if !brokerHasEnded { toBroker.bytes += buffer[..<count] }
             case .full: break
             case .gone: isBroken = true
@@ -113,7 +114,7 @@ final class RelayPair {
 
     private static func entry(_ socket: StreamSocket, reads: Bool, writes: Bool) -> pollfd {
         let events = (reads ? POLLIN : 0) | (writes ? POLLOUT : 0)
-        // poll(2) tells of a hang-up that is not asked for, again and again; it passes over -1.
+        // poll(2) reports a hang-up again and again, even without a request; it ignores the descriptor -1.
         return pollfd(fd: events == 0 ? -1 : socket.number, events: Int16(events), revents: 0)
     }
 }

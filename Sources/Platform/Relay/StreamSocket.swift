@@ -6,7 +6,7 @@ import Glibc
 struct StreamSocket {
     /// The outcome of a call.
     enum Outcome: Equatable {
-        /// So many bytes were moved; 0 is the end of what the peer sends.
+        /// So many bytes were moved; 0 is the end of the peer's data.
         case bytes(Int)
         /// The call would have to wait.
         case full
@@ -33,7 +33,7 @@ struct StreamSocket {
         }
     }
 
-    /// Receives what is there, at most the size of `buffer`.
+    /// Receives the available bytes, at most the size of `buffer`.
     func receive(into buffer: inout [UInt8]) -> Outcome {
         let size = buffer.count
         return unsafe buffer.withUnsafeMutableBytes { place in
@@ -120,7 +120,7 @@ package enum NetworkNamespace {
     }
 }
 
-/// What happens when this process writes to a reader that has gone.
+/// The effect of a write to a reader that has gone.
 package enum BrokenPipes {
     /// Makes such a write an error, and no end of this process.
     package static func ignore() { linux_ignore_broken_pipes() }

@@ -4,7 +4,7 @@ import DemoProvider
 import LocalMachine
 import Platform
 
-/// `credmgr demo --hosts 3`: what docs/how-to/many-hosts.md says, with real nodes of etcd, and a home for each
+/// `credmgr demo --hosts 3`: the rules of docs/how-to/many-hosts.md, with real nodes of etcd, and a home for each
 /// host.
 struct DemoHosts {
     let machine: Machine

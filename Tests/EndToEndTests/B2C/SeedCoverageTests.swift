@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// `docs/contributing/seed-coverage.md` says of each row of the samples what became of it.
+/// `docs/contributing/seed-coverage.md` has the result of each row of the samples.
 @Suite struct `The page on the samples` {
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()

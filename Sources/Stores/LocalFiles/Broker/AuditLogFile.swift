@@ -29,12 +29,12 @@ package final class AuditLogFile: AuditWriter {
         var linesUntilRetention: Int64 = 0
     }
 
-    /// Prepares a log; nothing is opened.
+    /// Prepares a log; it opens no file.
     ///
     /// - Parameters:
     ///   - broker: the name of the broker.
     ///   - stateHome: `$XDG_STATE_HOME`.
-    ///   - random: makes the installation key, if there is none.
+    ///   - random: makes the installation key if it does not exist.
     ///   - time: milliseconds since 1970-01-01T00:00:00Z.
     ///   - retention: the lines that are kept.
     ///   - copy: receives each line after it is written, as for the system journal.
@@ -62,7 +62,7 @@ package final class AuditLogFile: AuditWriter {
         }
     }
 
-    /// Makes what was written durable: for the end of a broker.
+    /// Makes the written lines durable: for the end of a broker.
     ///
     /// - Throws: ``ErrorCode/inputOutput``, ``ErrorCode/temporary``.
     package func sync() throws(CredentialError) {
@@ -145,7 +145,7 @@ package final class AuditLogFile: AuditWriter {
         do throws(CredentialError) {
             try file.append(line + [0x0A])
         } catch {
-            // Without the file the next write reads the end again, and finds what the disk has taken.
+            // Without the file, the next write reads the end again, and finds the bytes that the disk has accepted.
             state.file = nil
             throw error
         }
@@ -182,8 +182,8 @@ package final class AuditLogFile: AuditWriter {
         }
     }
 
-    /// Syncs outside of the lock, so that writers do not wait for the disk. After a failure the next write opens
-    /// the file again, and reports what still fails.
+    /// Syncs outside of the lock, so that writers do not wait for the disk. After a failure, the next write opens
+    /// the file again, and reports a failure that persists.
     private func syncLater() {
         let file = state.withLock { state in
             state.isSyncing = false

@@ -10,7 +10,7 @@ package final class AuditLogFiles: AuditLogs {
     private let time: @Sendable () -> Int64
     private let watch = Mutex<LogWatch?>(nil)
 
-    /// Names the directory; nothing is opened.
+    /// Names the directory; it does not open it.
     package init(stateHome: String, time: @escaping @Sendable () -> Int64 = { SystemTime.sinceEpoch }) {
         self.stateHome = stateHome
         self.time = time
@@ -35,7 +35,8 @@ package final class AuditLogFiles: AuditLogs {
 
     package func verify(_ broker: String) throws(CredentialError) -> AuditVerifier {
         var verifier = AuditVerifier { SHA256.digest($0) }
-        // The files as they are now: a writer that adds lines meanwhile, or removes old ones, changes nothing.
+        // The files as they are now: a writer that adds lines meanwhile, or removes old ones, does not change the
+        // result.
         for (file, size) in try snapshot(of: broker) {
             var reader = LogLines(), line = 0, offset: Int64 = 0
             do {
@@ -166,7 +167,7 @@ private final class LogFileView: Sendable {
     func isCurrent(in folder: borrowing PrivateDirectory) -> Bool { folder.isCurrent(file, name) }
 }
 
-/// Reads a log file by file, and goes on where it ended.
+/// Reads a log file by file, and continues after the last line that it has read.
 private final class AuditLineReader: AuditLines {
     private let broker: String
     private let stateHome: String

@@ -85,7 +85,7 @@ package struct AuditRetention: Sendable {
     }
 }
 
-/// Splits what is read of a file into lines.
+/// Splits the bytes that are read from a file into lines.
 struct LogLines {
     /// The greatest length that is kept of one line, in bytes: a longer one is no line of a log.
     private static let limit = 1 << 16

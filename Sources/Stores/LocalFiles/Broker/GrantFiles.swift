@@ -22,7 +22,7 @@ package final class GrantFiles: ConsentGrants {
     /// The last content of each file, by its metadata: a request with a grant costs one `stat`.
     private let known = Mutex<[String: (stamp: FileStamp, grants: [ConsentGrant])]>([:])
 
-    /// Names the directory; nothing is opened.
+    /// Names the directory; it does not open it.
     package init(
         stateHome: String, random: any RandomSource, cryptography: any Cryptography, clock: any WallClock
     ) {
