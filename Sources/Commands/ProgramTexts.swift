@@ -68,6 +68,7 @@ extension EnvironmentText {
         EnvironmentText("LANGUAGE, LC_ALL, LC_MESSAGES, LANG", "the language of messages"),
         EnvironmentText("TERM, LC_ALL, LC_CTYPE, LANG", "the capabilities of the terminal: colour, QR codes"),
         EnvironmentText("XDG_CURRENT_DESKTOP", "the desktop name in reports of doctor"),
+        EnvironmentText("GPG_TTY", "the terminal that pinentry uses to ask for consent"),
         EnvironmentText(
             "HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY",
             "the proxy, as for curl; lower-case names are also accepted"),

@@ -63,7 +63,7 @@ package struct BrokerClient: Sendable {
             case "sign_in_required": "sign in on the host of the broker: credmgr login"
             case "locked": "unlock the store on the host of the broker"
             case "ambiguous": "name an entry's type with --type"
-            case "denied", "ended": "see the broker's entries on its host: credmgr broker show NAME"
+            case "denied", "ended": "see the brokers of the host: credmgr broker list"
             default: retryAfter.map { "try again in \($0) s" }
             }
         return CredentialError(

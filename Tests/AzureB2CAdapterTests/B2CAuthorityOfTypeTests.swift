@@ -64,7 +64,7 @@ import Testing
             {
                 $0.authority = "https://a.example.com/t.onmicrosoft.com"
                 $0.tenant = "u.onmicrosoft.com"
-            }, "key 'tenant' of account type 'Tool' is another"
+            }, "key 'tenant' of account type 'Tool' differs from"
         ),
         (
             {

@@ -81,7 +81,7 @@ import Testing
             "key scopes, line 6, must be an array of strings", form: "form-b"),
         Row(
             "\t\t<string>580e250c-8f26-49d0-bee8-1c078add1609</string>", "<string>a b</string>",
-            "key scopes, line 6, has a scope with characters", form: "form-b"),
+            "key scopes, line 6, contains characters", form: "form-b"),
         Row("<true/>", "<string>maybe</string>", "key showClaims, line 25, must be true or false", form: "form-b"),
         Row("PolicyId", "PolicyName", "requires a policy", form: "form-b"),
     ]

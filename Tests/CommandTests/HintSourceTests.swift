@@ -55,9 +55,11 @@ import Testing
             "--username NAME --password-file FILE", "use --passphrase-file FILE",
             "name the account with --login-hint NAME",
             "--keep requires --output FILE, and neither can be used with --introspect",
+            "--keep needs --output FILE", "--remote-home DIRECTORY",
         ]
         let pattern = try Regex("--[a-z-]+[ =][A-Z]{2,}").matchingSemantics(.unicodeScalar)
-        for (file, text) in try Self.strings() where file != "help" && text.contains(pattern) {
+        for (file, text) in try Self.strings()
+        where file != "help" && text.contains(pattern) && !text.hasPrefix("usage: ") {
             let isKnown = known.contains(text) || Self.helpFiles.contains { file.hasSuffix($0) }
             #expect(isKnown, "\(file): \(text)")
         }
@@ -166,6 +168,20 @@ import Testing
         ("credmgr types trust --help", "DefinitionTrustTests: a confirmation is the digest of the file"),
         ("credmgr types trust …", "DefinitionTrustTests: an imported definition widens"),
         ("credmgr types show …", "A client that has no secret is not told to check one"),
+        ("credmgr audit verify", "a log whose chain is broken"),
+        ("credmgr broker add --help", "a broker that is not defined; broker add without --type"),
+        ("credmgr broker add … --type … --release token", "broker add without --release and --origin"),
+        ("credmgr broker env … --for container", "the notes of setup broker"),
+        ("credmgr broker forget …", "a file of grants that its key does not open"),
+        ("credmgr broker grants …", "broker forget of a caller without a grant"),
+        ("credmgr broker list", "setup broker without --broker"),
+        ("credmgr broker set --help", "broker set without a key"),
+        ("credmgr broker set … --unset revoke_at_end", "broker serve with revoke_at_end"),
+        ("credmgr broker set … entries.….KEY=VALUE", "broker add of an entry that exists"),
+        ("credmgr broker stop --help", "broker stop without a broker"),
+        ("credmgr broker stop …", "BrokerTests: a second server exits with 6 and names the first"),
+        ("credmgr request --help", "request with a relative URL at the socket"),
+        ("credmgr types set … api_origins=", "broker add with an origin outside of the type's"),
     ]
 
     // MARK: Reading the sources
@@ -175,7 +191,7 @@ import Testing
         return try strings().compactMap { file, text in
             // In quotes, and in the midst of a sentence, a command is spoken of and not given.
             guard let start = text.range(of: "credmgr "), !file.contains("/Demo/"),
-                !file.contains("/Commands/Help/"),
+                !file.contains("/Commands/Help/"), !text.hasPrefix("usage: "), !text.hasSuffix(" v1"),
                 text[..<start.lowerBound].isEmpty
                     || [": ", "&& ", "$(", "| "].contains(where: text[..<start.lowerBound].hasSuffix)
             else { return nil }

@@ -91,7 +91,7 @@ import Testing
             let error = #expect(throws: CredentialError.self) { try choose(query, among: [former]) }
             #expect(error?.code == .noSuchAccount && error?.hint == "credmgr login --type Tasks")
             guard query == nil else { continue }
-            #expect(error?.message.contains("another provider or client, https://old.example") == true)
+            #expect(error?.message.contains("a different provider or client, https://old.example") == true)
             #expect(error?.details == ["dddd000000000001  Tasks  eve@example.com"])
             #expect(error?.message.contains("\u{1B}") == false)
         }

@@ -173,7 +173,7 @@ import Testing
         (#""headers":{"Cookie":"x"}"#, "is set by credmgr"),
         (#""headers":{"host":"x"}"#, "is set by credmgr"),
         (#""headers":{"Content-Type":"x"}"#, "is set by credmgr"),
-        (#""headers":{"X-A":"a\r\nB: c"}"#, "key 'headers.X-A' has characters"),
+        (#""headers":{"X-A":"a\r\nB: c"}"#, "key 'headers.X-A' contains characters"),
         (#""headers":{"X A":"a"}"#, "is not a valid name of a header field"),
         (#""headers":{"X-A\n":"a"}"#, "is not a valid name of a header field"),
         (#""headers":{"X-A":"1","x-a":"2"}"#, "key 'headers' has a header field twice"),

@@ -97,7 +97,7 @@ import Testing
         ),
         (#"{"issuer_url": "https://i.example", "refresh_token": "r"}"#, "oidc-agent lacks client_id"),
         (#"{"type": "authorized_user", "client_id": "c"}"#, "the credentials of gcloud lack refresh_token"),
-        (#"{"type": "service_account", "client_id": "c"}"#, "of the type service_account"),
+        (#"{"type": "service_account", "client_id": "c"}"#, "have the type service_account"),
         (#"{"registration": "google", "refresh_token": "r"}"#, "mutt_oauth2.py lacks client_id"),
         (#"{"registration": "google", "client_id": "c", "refresh_token": ""}"#, "lacks refresh_token"),
         (

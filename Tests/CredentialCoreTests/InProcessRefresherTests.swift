@@ -172,7 +172,7 @@ import Testing
         }
         let error = #expect(throws: CredentialError.self) { try Self.refresh(scene, nil, trace) }
         #expect(error?.code == .temporary)
-        #expect(error?.message.contains("stood still") == true)
+        #expect(error?.message.contains("was stopped") == true)
         #expect(scene.machine.provider.refreshes.count == 1 && scene.machine.provider.reuses == 0)
         #expect(scene.refreshFailure() == nil)
     }

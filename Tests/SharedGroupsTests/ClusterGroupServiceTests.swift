@@ -42,7 +42,7 @@ struct ClusterGroupServiceTests {
         scene.world.cluster.restore(snapshot)
         let refused = #expect(throws: CredentialError.self) { try scene.run.token(one.process(), force: true) }
         #expect(refused?.code == .storeUnavailable)
-        #expect(refused?.message.contains("before three was expelled") == true)
+        #expect(refused?.message.contains("before three was removed") == true)
     }
 
     @Test func `one expel after a restore removes all hosts that were expelled before it`() throws {
@@ -53,7 +53,7 @@ struct ClusterGroupServiceTests {
         scene.world.cluster.restore(snapshot)
         let refused = #expect(throws: CredentialError.self) { try scene.run.token(one.process(), force: true) }
         #expect(refused?.code == .storeUnavailable)
-        #expect(refused?.message.contains("before spare, three was expelled") == true)
+        #expect(refused?.message.contains("before spare, three was removed") == true)
         #expect(refused?.hint?.hasPrefix("credmgr groups expel default spare --fingerprint ") == true)
         let mistyped = #expect(throws: CredentialError.self) {
             try membership(one).expel("thre", from: World.group)

@@ -72,7 +72,7 @@ struct BrokerFiles: Sendable {
     func missing(_ name: String) -> CredentialError {
         CredentialError(
             .usage, "no broker \(name): \(UntrustedText.shown(path(of: name))) does not exist",
-            hint: "credmgr broker add \(name) --type TYPE --release token")
+            hint: "credmgr broker add --help")
     }
 
     /// Checks a broker's file and writes it.

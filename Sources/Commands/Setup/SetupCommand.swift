@@ -97,7 +97,7 @@ struct SetupCommand: Command {
         guard try session.context.programs.readFile("\(folder)/brokers/\(name).json") == nil else { return }
         throw CredentialError(
             .usage, "there is no broker \(name)",
-            hint: LocalizedMessage(verbatim: "credmgr broker add \(name) --type TYPE --release token"))
+            hint: "credmgr broker add --help")
     }
 
     private func list(_ session: CommandSession) throws(CredentialError) {
