@@ -54,7 +54,7 @@ import Testing
         #expect(listed?["program"] == "claude-code" && listed?["for"] == .string(Self.type))
         try home.run(["setup", "claude-code", "--undo"])
         #expect(kept() == before)
-        #expect(try home.run(words + ["--undo"]).standardError.contains("nothing of this was set up"))
+        #expect(try home.run(words + ["--undo"]).standardError.contains("no changes of this setup were found"))
     }
 
     @Test func `setup claude-code leaves a helper that it did not write`() throws {
@@ -174,7 +174,7 @@ import Testing
         #expect(changing(calls).last == "secret rm github")
         #expect(home.text(of: "sbx-secrets") == other && home.text(of: "data/credmgr/setup.json") == nil)
         let nothing = try home.run(Self.words + ["--undo"], environment: environment).standardError
-        #expect(nothing.contains("nothing of this was set up"))
+        #expect(nothing.contains("no changes of this setup were found"))
         #expect(changing(calls).filter { $0 == "secret rm github" }.count == 1)
     }
 
