@@ -27,7 +27,7 @@ enum SocketCall {
                         now: SystemClock().now))
             case .git:
                 guard let message = read() else { return }
-                try StandardStream.output.write(try git(message, client))
+                try StandardStream.output.write(try git(message, words, client))
             }
         } catch { end(error) }
         _exit(0)
@@ -43,8 +43,10 @@ enum SocketCall {
     }
 
     /// A server that is not in the broker gets no credential, so that git asks its next helper.
-    private static func git(_ message: [UInt8], _ client: BrokerClient) throws(CredentialError) -> [UInt8] {
-        do throws(CredentialError) { return try client.git(BrokerClient.gitMembers(of: message)) } catch {
+    private static func git(
+        _ message: [UInt8], _ words: CallSignature, _ client: BrokerClient
+    ) throws(CredentialError) -> [UInt8] {
+        do throws(CredentialError) { return try client.git(BrokerClient.gitMembers(of: message), words) } catch {
             guard error.isOriginRefused else { throw error }
             return []
         }

@@ -48,7 +48,9 @@ enum SocketExec {
                     token = try client.token(
                         words, minValid: call.freshness.minimumValidity, now: SystemClock().now)
                     try put(try token.bytes(as: call.format))
-                    pause = 1
+                    // The broker may still give the same token, and may ask its user for each.
+                    let isLonger = token.expiresAt.seconds(since: SystemClock().now) > margin(call)
+                    pause = isLonger ? 1 : min(2 * pause, Freshness.longestPause)
                 } catch {
                     if pause == 1 { SocketCall.report("warning", "the token is not refreshed: " + error.message) }
                     pause = min(2 * pause, Freshness.longestPause)

@@ -111,15 +111,45 @@ package struct BrokerClient: Sendable {
 
     /// Returns the output of a helper for another program.
     ///
+    /// - Parameter entry: the entry's name; `nil` for the one that fits.
     /// - Throws: as ``ask(_:)``.
-    package func helper(_ name: String, input: JSONObject) throws(CredentialError) -> JSONObject {
+    package func helper(
+        _ name: String, input: JSONObject, entry: String?
+    ) throws(CredentialError) -> JSONObject {
         var request = JSONObject()
         request["op"] = .string(name)
+        Self.put(entry, "entry", in: &request)
         request["input"] = .object(input)
         guard let output = try ask(request)["output"]?.object else {
             throw CredentialError(.malformedReply, "the broker's reply is not one of its language")
         }
         return output
+    }
+
+    /// Returns the name of the entry that `--type` and `--account` mean, as helpers' requests cannot carry them;
+    /// `nil` without both.
+    ///
+    /// - Throws: as ``ask(_:)``; ``ErrorCode/ambiguousAccount``; ``ErrorCode/denied`` for an entry that does not
+    ///   exist.
+    package func entry(_ words: CallSignature) throws(CredentialError) -> String? {
+        if words.type == nil, words.account == nil { return nil }
+        var found: [String] = []
+        for value in try ask(JSONObject(["op": "list"]))["entries"]?.array ?? [] {
+            guard let entry = value.object, let name = entry["name"]?.string else { continue }
+            if let type = words.type, entry["type"]?.string != type { continue }
+            let account = entry["account"]?.object
+            if let wanted = words.account, account?["id"]?.string != wanted,
+                account?["username"]?.string != wanted
+            {
+                continue
+            }
+            found.append(name)
+        }
+        guard let first = found.first else {
+            throw Self.error("denied", reason: "not_in_broker", retryAfter: nil)
+        }
+        if found.count > 1 { throw Self.error("ambiguous", reason: nil, retryAfter: nil) }
+        return first
     }
 
     private static func put(_ text: String?, _ name: String, in request: inout JSONObject) {
@@ -159,10 +189,14 @@ package struct BrokerClient: Sendable {
 
     /// Answers `git-credential get` and `erase`.
     ///
-    /// - Parameter message: git's attributes, of which the last value of a name applies.
+    /// - Parameters:
+    ///   - message: git's attributes, of which the last value of a name applies.
+    ///   - words: the options that choose the entry.
     /// - Returns: the lines for git.
     /// - Throws: as ``ask(_:)``.
-    package func git(_ message: [(name: String, value: String)]) throws(CredentialError) -> [UInt8] {
+    package func git(
+        _ message: [(name: String, value: String)], _ words: CallSignature
+    ) throws(CredentialError) -> [UInt8] {
         var input = JSONObject()
         for (name, value) in message {
             if name.utf8.suffix(2).elementsEqual("[]".utf8) {
@@ -172,7 +206,7 @@ package struct BrokerClient: Sendable {
             }
         }
         var text = ""
-        for (name, value) in try helper("git", input: input).members {
+        for (name, value) in try helper("git", input: input, entry: try entry(words)).members {
             for value in value.array ?? [value] {
                 guard let value = value.string, Self.isLine(name), Self.isLine(value) else {
                     throw CredentialError(.malformedReply, "the broker's reply is not one of its language")
@@ -205,7 +239,7 @@ package struct BrokerClient: Sendable {
     /// Answers `kubernetes`.
     ///
     /// - Parameter execInfo: the value of `KUBERNETES_EXEC_INFO`.
-    /// - Throws: as ``ask(_:)``.
+    /// - Throws: as ``ask(_:)``; ``ErrorCode/usage`` for options that a request for a cluster cannot carry.
     package func kubernetes(
         _ words: CallSignature, execInfo: String?, wantsIDToken: Bool = false, now: Timestamp
     ) throws(CredentialError) -> [UInt8] {
@@ -215,11 +249,18 @@ package struct BrokerClient: Sendable {
             return try token(words, wantsIDToken: wantsIDToken, now: now)
                 .bytes(as: .execCredential, execInfo: execInfo)
         }
+        guard words.policy == nil, words.scope.isEmpty, words.resource == nil, words.audience == nil,
+            !wantsIDToken
+        else {
+            throw CredentialError(
+                .usage, "the broker's entry alone decides the token for a cluster",
+                hint: "use only --type and --account")
+        }
         // The host checks that the cluster's server may have the token.
         var input = JSONObject()
         input["apiVersion"] = info["apiVersion"]
         input["spec"] = ["cluster": ["server": cluster["server"] ?? .null]]
-        return JSONValue.object(try helper("kubernetes", input: input)).bytes() + [UInt8(ascii: "\n")]
+        return JSONValue.object(try helper("kubernetes", input: input, entry: try entry(words))).bytes() + [UInt8(ascii: "\n")]
     }
 }
 

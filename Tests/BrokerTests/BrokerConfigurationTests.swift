@@ -50,6 +50,7 @@ struct BrokerConfigurationTests {
         #"{"entries":[{"name":"a","type":"A","release":"token"},{"name":"a","type":"B","release":"token"}]}"#,
         #"{"entries":[{"name":"a","type":"A","scope":"read","release":"token"}]}"#,
         #"{"entries":[{"name":"a","type":"A","origins":["https://a.example/p"]}]}"#, "{}", "[]", "{",
+        #"{"entries":[{"name":"a","type":"A","scope":[],"release":"token"}]}"#,
         #"{"entries":[],"entries":[]}"#, #"{"entries":[],"until":"tomorrow"}"#, #"{"entries":[],"for":"-1"}"#,
         #"{"entries":[],"ask":"never","callers":{"users":["any"]}}"#, #"{"entries":[],"revoke_at_end":true}"#,
         #"{"entries":[],"callers":{"users":["uid:x"]}}"#, #"{"entries":[],"clouds":{"azure":{"entry":"x"}}}"#,
@@ -92,6 +93,13 @@ struct BrokerConfigurationTests {
         let new = try Self.read(with: "", entry: #","scope":["read","admin"]"#)
         #expect(old.narrowed(to: new) { _ in ["read", "write"] }.entries[0].scope == ["read"])
         #expect(new.narrowed(to: old) { _ in ["read", "write"] }.entries[0].scope == ["read"])
+    }
+
+    @Test(arguments: ["", #","origins":["https://other.example.com"]"#])
+    func `an entry ends when the replaced file has none of its origins`(entry: String) throws {
+        let old = try Self.read(with: "", entry: #","origins":["https://api.example.com"]"#)
+        let new = try Self.read(with: "", entry: entry)
+        #expect(old.narrowed(to: new) { _ in [] }.entries.isEmpty)
     }
 
     @Test func `an entry ends when the replaced file names another account for it`() throws {

@@ -85,6 +85,7 @@ struct BrokerLineTests {
         let replies = talk(#"{"op":"hello","v":2}"# + "\n" + #"{"op":"hello","v":1}"# + "\n")
         #expect(replies.map { $0["error"] } == ["version", nil])
         #expect(replies.first?["exit"] == 2)
+        #expect(scene.log.events.map(\.reason) == ["version"])
     }
 
     @Test(arguments: ["hello\n", "[1]\n", "GET / HTTP/1.1\r\n\r\n", "CONNECT a:1 HTTP/1.1\r\n\r\n", " {}\n"])

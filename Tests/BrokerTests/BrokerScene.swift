@@ -101,6 +101,14 @@ final class MemoryIssuer: TokenIssuer {
         var orders: [TokenOrder] = []
         var refreshes = 0
         var permission: HelperPermission?
+        /// When the ID token ends.
+        var idTokenEnd: Timestamp?
+        /// Whether each token is refreshed for its order.
+        var isStale = false
+        /// The credentials of each role.
+        var credentials = JSONObject(["AccessKeyId": "AK"])
+        /// The roles that were asked for.
+        var roles: [String] = []
     }
 
     let state = Mutex(State())
@@ -144,17 +152,18 @@ final class MemoryIssuer: TokenIssuer {
         func effectiveScope(_ scope: [String]) -> [String] { scope + ["offline_access"] }
 
         func token(_ order: TokenOrder) throws(CredentialError) -> IssuedToken {
-            let (failure, token, idToken) = owner.state.withLock { state in
+            let (failure, token, idToken, end, isStale) = owner.state.withLock { state in
                 state.orders.append(order)
                 if order.forceRefresh {
                     state.refreshes += 1
                     state.token?.token = Secret("t\(state.refreshes)")
                 }
-                return (state.failure, state.token, state.idToken)
+                return (state.failure, state.token, state.idToken, state.idTokenEnd, state.isStale)
             }
             if let failure { throw failure }
             guard let token else { throw CredentialError(.signInRequired, "no token") }
-            return IssuedToken(token, idToken: idToken, wasRefreshed: order.forceRefresh)
+            return IssuedToken(
+                token, idToken: idToken, idTokenExpiresAt: end, wasRefreshed: order.forceRefresh || isStale)
         }
 
         func proof(
@@ -162,7 +171,10 @@ final class MemoryIssuer: TokenIssuer {
         ) throws(CredentialError) -> String? { token.token.tokenType == "DPoP" ? "proof" : nil }
 
         func roleCredentials(_ role: String, by token: IssuedToken) -> JSONObject {
-            JSONObject(["AccessKeyId": "AK"])
+            owner.state.withLock { state in
+                state.roles.append(role)
+                return state.credentials
+            }
         }
     }
 }

@@ -34,11 +34,25 @@ import Testing
         #expect(text.choices.map(\.choice) == [.once, .no, .close])
     }
 
-    @Test func `ConsentText shows a part of many long scopes`() {
-        let question = ConsentQuestion(
-            caller: caller, entry: "e", account: "a", type: "T",
-            scope: (0..<100).map { "s\($0)" + String(repeating: "x", count: 500) }, broker: "b")
-        #expect(ConsentText(question) { $0.description }.lines.allSatisfy { $0.utf8.count < 4_000 })
+    private func question(_ scope: [String], origin: String? = nil) -> ConsentQuestion {
+        ConsentQuestion(
+            caller: caller, entry: "e", account: "a", type: "T", scope: scope, origin: origin, broker: "b")
+    }
+
+    @Test func `ConsentText shows each scope when there are many`() {
+        let question = question((0..<60).map { "scope\($0)" } + ["admin"])
+        #expect(ConsentText.isShownWhole(question))
+        let text = ConsentText(question) { $0.description }
+        #expect(text.lines.contains { $0.hasPrefix("Scopes: scope0 ") && $0.hasSuffix(" scope59 admin") })
+    }
+
+    @Test func `ConsentText is not whole when a scope or an origin is cut`() {
+        #expect(ConsentText.isShownWhole(question([String(repeating: "x", count: 200)])))
+        #expect(!ConsentText.isShownWhole(question([String(repeating: "x", count: 500)])))
+        #expect(!ConsentText.isShownWhole(question((0..<500).map { "scope\($0)" })))
+        #expect(!ConsentText.isShownWhole(question(["a"], origin: "https://" + String(repeating: "x", count: 500))))
+        let many = (0..<100).map { "s\($0)" + String(repeating: "x", count: 500) }
+        #expect(ConsentText(question(many)) { $0.description }.lines.allSatisfy { $0.utf8.count < 4_000 })
     }
 }
 

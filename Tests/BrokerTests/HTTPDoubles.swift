@@ -58,11 +58,13 @@ final class RecordedReleaser: TokenReleaser {
     let expiresOn: Int64?
     private let asked = Mutex<[TokenAsk]>([])
     private let roles = Mutex<[String]>([])
+    private let whenReleasing: @Sendable () -> Void
 
     init(
         _ list: [BrokerEntry], failure: BrokerFailure? = nil, idToken: Secret? = nil,
-        expiresOn: Int64? = 1_800_003_600
+        expiresOn: Int64? = 1_800_003_600, whenReleasing: @escaping @Sendable () -> Void = {}
     ) {
+        self.whenReleasing = whenReleasing
         self.list = list
         self.failure = failure
         self.idToken = idToken
@@ -71,6 +73,7 @@ final class RecordedReleaser: TokenReleaser {
 
     func release(_ ask: TokenAsk, to caller: Caller) throws(BrokerFailure) -> ReleasedToken {
         asked.withLock { $0.append(ask) }
+        whenReleasing()
         if let failure { throw failure }
         guard let entry = list.first(where: { $0.name == ask.entry }) else { throw .denied(.notInBroker) }
         if ask.wantsIDToken, entry.release != .idToken { throw .denied(.idToken) }
@@ -130,7 +133,7 @@ struct HTTPScene {
 
     init(
         release: BrokerEntry.Release = .idToken, failure: BrokerFailure? = nil, expiresOn: Int64? = 1_800_003_600,
-        entries: [BrokerEntry]? = nil
+        entries: [BrokerEntry]? = nil, wait seconds: Int64 = 0
     ) {
         var entry = BrokerEntry(name: "work", type: "Work", release: release)
         entry.scope = ["read", "write", "https://management.example.com/.default"]
@@ -142,7 +145,8 @@ struct HTTPScene {
         configuration.clouds.aws = .init(entry: "work", roleARN: Self.role)
         configuration.clouds.actions = "work"
         releaser = RecordedReleaser(
-            configuration.entries, failure: failure, idToken: Self.idToken, expiresOn: expiresOn)
+            configuration.entries, failure: failure, idToken: Self.idToken, expiresOn: expiresOn,
+            whenReleasing: { [clock] in if seconds > 0 { clock.pass(seconds) } })
     }
 
     /// A response as a client reads it.

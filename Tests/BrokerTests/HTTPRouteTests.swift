@@ -24,6 +24,17 @@ import Testing
         #expect(scene.releaser.asks.first?.scope == nil)
     }
 
+    @Test func `Google's token has less life when the release took time`() throws {
+        let response = try HTTPScene(wait: 100).google("instance/service-accounts/default/token")
+        #expect(response.json?.object?["expires_in"] == 3500)
+    }
+
+    @Test func `Azure's unknown end counts from the release when the release took time`() throws {
+        let scene = HTTPScene(expiresOn: nil, wait: 100)
+        let response = try scene.get(Self.azure + "https%3A%2F%2Fvault.example.com", ["X-IDENTITY-HEADER: any"])
+        #expect(response.json?.object?["expires_on"] == "1800000160")
+    }
+
     @Test func `Google's token has a short life when its end is unknown`() throws {
         let response = try HTTPScene(expiresOn: nil).google("instance/service-accounts/default/token")
         #expect(response.json?.object?["expires_in"] == 60)

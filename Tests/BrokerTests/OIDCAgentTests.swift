@@ -44,7 +44,20 @@ import Testing
         let releaser = MemoryReleaser()
         let reply = serve(["{\"request\":\"access_token\",\"issuer\":\"\(issuer)\"}"], releaser)
         #expect(reply.output.hasPrefix("{\"status\":\"success\""))
-        #expect(releaser.asks.withLock { $0.first?.entry } == "work")
+        #expect(releaser.asks.withLock { $0.first?.issuer } == issuer)
+        #expect(releaser.asks.withLock { $0.first?.entry } == nil)
+    }
+
+    @Test(arguments: [
+        "{\"request\":\"gen\"}", "{\"request\":\"access_token\",\"account\":1}",
+        "{\"request\":\"access_token\",\"min_valid_period\":-1}",
+    ])
+    func `oidc-agent audits a request when it is malformed`(request: String) {
+        #expect(serve([request]).refusals == ["malformed"])
+    }
+
+    @Test func `oidc-agent leaves the audit to the releaser when the request is well formed`() {
+        #expect(serve(["{\"request\":\"access_token\",\"account\":\"none\"}"]).refusals.isEmpty)
     }
 
     @Test(arguments: [
@@ -141,7 +154,7 @@ final class MemoryReleaser: TokenReleaser {
 
     func release(_ ask: TokenAsk, to caller: Caller) throws(BrokerFailure) -> ReleasedToken {
         asks.withLock { $0.append(ask) }
-        guard ask.entry ?? "work" == "work" else { throw .denied(.notInBroker) }
+        guard ask.entry ?? "work" == "work", ask.issuer?.hasPrefix("https://login.") ?? true else { throw .denied(.notInBroker) }
         return ReleasedToken(
             accessToken: Secret("T"), expiresOn: 1_795_700_000, issuer: "https://login.example.com/",
             accountID: "a",

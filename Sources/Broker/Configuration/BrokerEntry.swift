@@ -87,7 +87,12 @@ public struct BrokerEntry: Sendable, Hashable {
         self.init(name: name, type: type, release: release)
         account = try reader.string("account")
         policy = try reader.string("policy")
-        if reader.has("scope") { scope = try reader.strings("scope", DefinitionValidation.scopeToken) }
+        if reader.has("scope") {
+            let words = try reader.strings("scope", DefinitionValidation.scopeToken)
+            // An order without scopes means all of the type's.
+            if words.isEmpty { throw reader.fault("scope", "is empty") }
+            scope = words
+        }
         resource = try reader.strings("resource", DefinitionValidation.plainText)
         audience = try reader.strings("audience", DefinitionValidation.plainText)
         self.origins = origins
@@ -113,6 +118,8 @@ public struct BrokerEntry: Sendable, Hashable {
             if entry[keyPath: list].isEmpty { return nil }
         }
         entry.origins = origins.filter(newer.origins.contains)
+        // Without origins the helpers would serve every server of the type.
+        if entry.origins.isEmpty, !origins.isEmpty { return nil }
         if newer.release.rank < release.rank { entry.release = newer.release }
         if newer.broader == .refuse { entry.broader = .refuse }
         return entry

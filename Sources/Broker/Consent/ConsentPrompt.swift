@@ -35,8 +35,8 @@ public enum ConsentChoice: String, Sendable, CaseIterable {
 public struct ConsentText: Sendable, Equatable {
     /// The greatest length of one value in characters.
     private static let limit = 120
-    /// The number of scopes that are shown.
-    private static let scopeLimit = 24
+    /// The greatest length of a scope or origin in characters, and of all scopes together.
+    private static let wordLimit = 240, scopesLimit = 3_000
 
     /// One line.
     public let title: String
@@ -57,20 +57,30 @@ public struct ConsentText: Sendable, Equatable {
         let caller = question.caller
         let name = Self.shown(caller.executable ?? caller.key.description)
         title = text("credmgr: \(name) requests a token")
-        var scopes = question.scope.prefix(Self.scopeLimit).map(Self.shown).joined(separator: " ")
-        if question.scope.count > Self.scopeLimit { scopes += " …" }
+        let scopes = UntrustedText.shown(
+            question.scope.map(Self.shownWord).joined(separator: " "), limit: Self.scopesLimit)
         let process = caller.pid > 0 ? " (pid \(caller.pid))" : ""
         let key = Self.shown(caller.key.description)
         let rows: [LocalizedMessage?] = [
             "Caller: \(name)\(process), \(key)", "Account: \(Self.shown(question.account))",
             "Type: \(Self.shown(question.type))", scopes.isEmpty ? nil : "Scopes: \(scopes)",
-            question.origin.map { "Origin: \(Self.shown($0))" }, "Broker: \(Self.shown(question.broker))",
+            question.origin.map { "Origin: \(Self.shownWord($0))" }, "Broker: \(Self.shown(question.broker))",
         ]
         lines = rows.compactMap { $0.map(text) }
         choices = ConsentChoice.offered(remembers: !question.always).map { ($0, text($0.label)) }
     }
 
+    /// Whether the text has all scopes and the origin of a question without a cut: the caller may choose them, so
+    /// that a cut could hide one.
+    public static func isShownWhole(_ question: ConsentQuestion) -> Bool {
+        let words = question.scope + [question.origin].compactMap { $0 }
+        return words.allSatisfy { shownWord($0) == $0 }
+            && question.scope.joined(separator: " ").count <= scopesLimit
+    }
+
     private static func shown(_ value: String) -> String { UntrustedText.shown(value, limit: limit) }
+
+    private static func shownWord(_ value: String) -> String { UntrustedText.shown(value, limit: wordLimit) }
 }
 
 /// A way to prompt the user.

@@ -6,7 +6,7 @@ struct CloudRoutes: Sendable {
     let configuration: BrokerConfiguration
     let releaser: any TokenReleaser
     let account: @Sendable (BrokerEntry) -> HTTPConversation.Account?
-    let now: Timestamp
+    let clock: any WallClock
     /// The secret of the relay's run; any value passes if it is `nil`.
     let secret: Secret?
     let caller: Caller
@@ -106,6 +106,9 @@ struct CloudRoutes: Sendable {
     }
 
     // MARK: Parts
+
+    /// The time now: a release may wait for the user and for a refresh.
+    var now: Timestamp { clock.now }
 
     /// Returns an entry that callers may use now.
     func entry(_ name: String) throws(BrokerFailure) -> BrokerEntry {

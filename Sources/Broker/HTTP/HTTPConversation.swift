@@ -51,7 +51,7 @@ package struct HTTPConversation: BrokerConversation {
         do throws(HTTPHeadReader.End) {
             while let head = try reader.next() {
                 let routes = CloudRoutes(
-                    configuration: configuration(), releaser: releaser, account: account, now: clock.now,
+                    configuration: configuration(), releaser: releaser, account: account, clock: clock,
                     secret: secret, caller: caller, refuse: refuse)
                 let reply = routes.reply(to: head).bytes(closes: !head.isPersistent)
                 guard write(reply, connection), head.isPersistent else { return }

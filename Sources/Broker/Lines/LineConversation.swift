@@ -40,10 +40,15 @@ package struct LineConversation: BrokerConversation {
             case .late: return
             }
             time = ConnectionTimes.idle
+            let request: BrokerLine
+            do throws(BrokerFailure) { request = try BrokerLine.read(line) } catch {
+                if error.error == .malformed { return write(malformed(caller).json, to: connection) }
+                let failure = service.refused(error, nil, nil, nil, caller)
+                guard send(failure.json, to: connection) else { return }
+                continue
+            }
             let reply: JSONObject
-            do throws(BrokerFailure) {
-                reply = try answer(try BrokerLine.read(line), caller)
-            } catch {
+            do throws(BrokerFailure) { reply = try answer(request, caller) } catch {
                 if error.error == .malformed { return write(malformed(caller).json, to: connection) }
                 reply = error.json
             }

@@ -15,7 +15,7 @@ package struct OIDCAgentConversation: BrokerConversation {
 
     /// Makes the language of a broker.
     ///
-    /// - Parameter refuse: is called before a connection is closed without a reply.
+    /// - Parameter refuse: is called for a request that the releaser does not see.
     package init(
         _ releaser: any TokenReleaser, boxes: any BoxCryptography, clock: any BootClock,
         refuse: @escaping @Sendable (_ reason: String, Caller) -> Void
@@ -70,16 +70,24 @@ package struct OIDCAgentConversation: BrokerConversation {
     private static func base64Length(_ count: Int) -> Int { (count + 2) / 3 * 4 }
 
     private func reply(to request: [UInt8], _ caller: Caller) -> JSONValue {
+        let ask: TokenAsk
+        do throws(BrokerFailure) { ask = try self.ask(request) } catch {
+            // The releaser, which writes the other refusals, does not see this request.
+            refuse(error.error.rawValue, caller)
+            return Self.reply(error)
+        }
         do throws(BrokerFailure) {
-            let token = try releaser.release(try ask(request), to: caller)
+            let token = try releaser.release(ask, to: caller)
             return [
                 "status": "success", "access_token": .string(token.accessToken.reveal()),
                 "issuer": JSONValue(token.issuer), "expires_at": .integer(token.expiresOn ?? 0),
             ]
-        } catch {
-            let text = error.reason.map { "\(error.error.rawValue): \($0)" } ?? error.error.rawValue
-            return ["status": "failure", "error": .string(text)]
-        }
+        } catch { return Self.reply(error) }
+    }
+
+    private static func reply(_ failure: BrokerFailure) -> JSONValue {
+        let text = failure.reason.map { "\(failure.error.rawValue): \($0)" } ?? failure.error.rawValue
+        return ["status": "failure", "error": .string(text)]
     }
 
     /// Reads a request. Members that oidc-agent may add are ignored, as its protocol says.
@@ -90,7 +98,7 @@ package struct OIDCAgentConversation: BrokerConversation {
         }
         let account = try text("account", object), issuer = try text("issuer", object)
         var ask = TokenAsk(entry: account)
-        if account == nil, let issuer { ask.entry = try entry(ofIssuer: issuer) }
+        if account == nil { ask.issuer = issuer }
         ask.why = try text("application_hint", object)
         ask.audience = try text("audience", object)
         ask.scope = try text("scope", object)?.split(separator: " ").map(String.init)
@@ -107,20 +115,6 @@ package struct OIDCAgentConversation: BrokerConversation {
         guard let value = object[name], value != .null else { return nil }
         guard let text = value.string else { throw BrokerFailure(.malformed) }
         return text.isEmpty ? nil : text
-    }
-
-    private func entry(ofIssuer issuer: String) throws(BrokerFailure) -> String {
-        let wanted = Self.withoutSlash(issuer)
-        let found = releaser.entries().filter { entry in
-            releaser.issuer(of: entry).map { Self.withoutSlash($0) == wanted } ?? false
-        }
-        guard let first = found.first else { throw .denied(.notInBroker) }
-        guard found.count == 1 else { throw BrokerFailure(.ambiguous) }
-        return first.name
-    }
-
-    private static func withoutSlash(_ text: String) -> Substring {
-        text.hasSuffix("/") ? text.dropLast() : text[...]
     }
 }
 

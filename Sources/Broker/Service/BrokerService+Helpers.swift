@@ -109,7 +109,8 @@ extension BrokerService {
             try admit()
             let entry = try entry(name: entryName, type: nil), account = try account(entry)
             name = entry.name
-            if let own = configuration.clouds.aws, own.entry != entry.name || own.roleARN != role {
+            // A role that a replaced file took away has no user.
+            guard let own = configuration.clouds.aws, own.entry == entry.name, own.roleARN == role else {
                 throw BrokerFailure.denied(.notInBroker)
             }
             var ask = TokenAsk(entry: entry.name)
@@ -117,12 +118,15 @@ extension BrokerService {
             ask.wantsIDToken = true
             let order = try order(ask, of: entry, account)
             try obtainConsent(ask, order, entry, account, caller)
-            let issued = try issue(order, account)
+            let issued = try issue(order, account, entry, ask, caller)
+            // The token service gets no token that the caller could not have.
+            _ = try checked(issued, entry, account, ask)
             let credentials: JSONObject
             do throws(CredentialError) {
                 credentials = try account.roleCredentials(role, by: issued)
             } catch { throw BrokerFailure(error) }
-            _ = try released(issued, entry, account, ask, caller)
+            try checkLife(until: credentials["Expiration"]?.string.flatMap { Timestamp(rfc3339: $0) })
+            try recordIssue(of: issued, entry, account, ask, caller)
             return credentials
         } catch {
             throw refused(error, name, nil, "aws", caller)
@@ -139,6 +143,7 @@ extension BrokerService {
                 throw BrokerFailure(
                     hasEnded ? .ended : .denied, reason: hasEnded ? nil : DenialReason.notInBroker.rawValue)
             }
+            var found: [(BrokerEntry, HelperPermission)] = []
             for entry in candidates where entry.release != .proxyOnly {
                 let permission: HelperPermission?
                 do throws(CredentialError) {
@@ -152,9 +157,11 @@ extension BrokerService {
                 if !own.isEmpty {
                     guard let origin = BrokerOrigin(permission.origin), own.contains(origin) else { continue }
                 }
-                return (entry, permission)
+                found.append((entry, permission))
             }
-            throw BrokerFailure.denied(.origin)
+            guard let first = found.first else { throw BrokerFailure.denied(.origin) }
+            guard found.count == 1 else { throw BrokerFailure(.ambiguous) }
+            return first
         } catch {
             throw refused(
                 error, name, "\(place.scheme)://\(UntrustedText.shown(place.authority, limit: 200))", nil, caller)

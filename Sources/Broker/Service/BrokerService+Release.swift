@@ -21,7 +21,8 @@ extension BrokerService: TokenReleaser {
         var name = ask.entry
         do throws(BrokerFailure) {
             try admit()
-            let entry = try entry(name: ask.entry, type: ask.type)
+            if let issuer = ask.issuer { name = try self.entry(ofIssuer: issuer).name }
+            let entry = try entry(name: name, type: ask.type)
             name = entry.name
             return try release(ask, of: entry, to: caller)
         } catch {
@@ -35,7 +36,18 @@ extension BrokerService: TokenReleaser {
         let account = try account(entry)
         let order = try order(ask, of: entry, account)
         try obtainConsent(ask, order, entry, account, caller)
-        return try released(try issue(order, account), entry, account, ask, caller)
+        return try released(try issue(order, account, entry, ask, caller), entry, account, ask, caller)
+    }
+
+    /// Returns the entry whose type has an issuer; a final slash does not count.
+    private func entry(ofIssuer issuer: String) throws(BrokerFailure) -> BrokerEntry {
+        func withoutSlash(_ text: String) -> Substring { text.hasSuffix("/") ? text.dropLast() : text[...] }
+        let found = configuration.entries.filter { entry in
+            self.issuer(of: entry).map { withoutSlash($0) == withoutSlash(issuer) } ?? false
+        }
+        guard let first = found.first else { throw .denied(.notInBroker) }
+        guard found.count == 1 else { throw BrokerFailure(.ambiguous) }
+        return first
     }
 
     func account(_ entry: BrokerEntry) throws(BrokerFailure) -> any EntryAccount {
@@ -44,8 +56,19 @@ extension BrokerService: TokenReleaser {
         }
     }
 
-    func issue(_ order: TokenOrder, _ account: any EntryAccount) throws(BrokerFailure) -> IssuedToken {
-        do throws(CredentialError) { return try account.token(order) } catch { throw BrokerFailure(error) }
+    /// Gets a token. A refresh has its line of the log even if the token is then not released.
+    func issue(
+        _ order: TokenOrder, _ account: any EntryAccount, _ entry: BrokerEntry, _ ask: TokenAsk, _ caller: Caller
+    ) throws(BrokerFailure) -> IssuedToken {
+        let issued: IssuedToken
+        do throws(CredentialError) { issued = try account.token(order) } catch { throw BrokerFailure(error) }
+        if issued.wasRefreshed {
+            try record(
+                AuditEvent(
+                    .refresh, entry: entry.name, account: account.id, origin: ask.origin, caller: caller,
+                    why: ask.why))
+        }
+        return issued
     }
 
     /// Returns the order for a request, within the entry's bounds.
@@ -56,21 +79,42 @@ extension BrokerService: TokenReleaser {
         if ask.wantsIDToken, entry.release != .idToken { throw .denied(.idToken) }
         if let name = ask.account, name != entry.account, !account.isCalled(name) { throw .denied(.notInBroker) }
         if let policy = ask.policy, !account.isSamePolicy(policy, entry.policy) { throw .denied(.notInBroker) }
-        if let origin = ask.origin {
-            let known = entry.origins.compactMap(BrokerOrigin.init)
-            guard let wanted = BrokerOrigin(origin), known.contains(wanted) else { throw .denied(.origin) }
-        }
+        if let origin = ask.origin { try check(origin, for: entry) }
         var order = TokenOrder()
         order.policy = entry.policy
         let scope = entry.scope ?? account.ownScope
-        if let wanted = ask.scope, !wanted.allSatisfy(scope.contains) { throw .denied(.tooBroad) }
-        order.scope = ask.scope ?? entry.scope ?? []
+        if let wanted = ask.scope {
+            // An order without scopes means all of the type's.
+            if wanted.isEmpty { throw BrokerFailure(.malformed) }
+            guard wanted.allSatisfy(scope.contains) else { throw .denied(.tooBroad) }
+        }
+        order.scope = Self.unique(ask.scope ?? entry.scope ?? [])
         order.resource = try Self.one(ask.resource, of: entry.resource, own: account.ownResource)
         order.audience = try Self.one(ask.audience, of: entry.audience, own: account.ownAudience)
         order.minValid = ask.minValid.map(Int64.init)
         order.wantsIDToken = ask.wantsIDToken
         if start.ownToken { order.owner = name }
         return order
+    }
+
+    /// Checks the origin that a caller names. Without origins of the entry, the host's check decides.
+    private func check(_ origin: String, for entry: BrokerEntry) throws(BrokerFailure) {
+        guard let wanted = BrokerOrigin(origin), let address = URI(origin) else { throw .denied(.origin) }
+        guard entry.origins.isEmpty else {
+            guard entry.origins.compactMap(BrokerOrigin.init).contains(wanted) else { throw .denied(.origin) }
+            return
+        }
+        let permission: HelperPermission?
+        do throws(CredentialError) {
+            permission = try parts.issuer.permission(for: entry, at: HelperDestination(address))
+        } catch { throw BrokerFailure(error) }
+        if permission == nil { throw .denied(.origin) }
+    }
+
+    /// The scopes in their order, each once: repeated ones would hide others in a prompt.
+    private static func unique(_ scope: [String]) -> [String] {
+        var seen: Set<String> = []
+        return scope.filter { seen.insert($0).inserted }
     }
 
     private static func one(
@@ -91,6 +135,8 @@ extension BrokerService: TokenReleaser {
             caller: caller, entry: entry.name, account: account.shownName, type: entry.type,
             scope: order.scope.isEmpty ? account.ownScope : order.scope, origin: ask.origin, broker: name,
             always: rule == .always)
+        // The user cannot consent to a part that no prompt shows.
+        guard ConsentText.isShownWhole(question) else { throw .denied(.noPrompt) }
         switch parts.consent.decide(question) {
         case .granted: break
         case .refused, .refusedForNow: throw .denied(.userRefused)
@@ -106,6 +152,40 @@ extension BrokerService: TokenReleaser {
         _ issued: IssuedToken, _ entry: BrokerEntry, _ account: any EntryAccount, _ ask: TokenAsk,
         _ caller: Caller
     ) throws(BrokerFailure) -> ReleasedToken {
+        let idToken = try checked(issued, entry, account, ask)
+        try recordIssue(of: issued, entry, account, ask, caller)
+        let token = issued.token
+        return ReleasedToken(
+            accessToken: token.token, tokenType: token.tokenType,
+            expiresOn: token.hasKnownEnd ? token.expiresAt.epochSeconds : nil, scope: token.scope,
+            idToken: idToken, issuer: account.issuer, accountID: account.id, accountType: entry.type,
+            username: account.username, origins: entry.origins)
+    }
+
+    /// Writes the line that precedes a reply with a token or credentials.
+    func recordIssue(
+        of issued: IssuedToken, _ entry: BrokerEntry, _ account: any EntryAccount, _ ask: TokenAsk,
+        _ caller: Caller
+    ) throws(BrokerFailure) {
+        if hasEnded { throw BrokerFailure(.ended) }
+        var event = AuditEvent(
+            .issue, entry: entry.name, account: account.id, origin: ask.origin, caller: caller, why: ask.why)
+        event.token = issued.token.token
+        try record(event)
+    }
+
+    /// Refuses an end that is unknown or later than `token_life_at_most` allows.
+    func checkLife(until end: Timestamp?) throws(BrokerFailure) {
+        guard let most = configuration.tokenLifeAtMost else { return }
+        guard let end, end.seconds(since: parts.clock.now) <= most else { throw .denied(.tooLong) }
+    }
+
+    /// Checks a token against the entry and the limits of the broker.
+    ///
+    /// - Returns: the ID token, if the caller wants it.
+    func checked(
+        _ issued: IssuedToken, _ entry: BrokerEntry, _ account: any EntryAccount, _ ask: TokenAsk
+    ) throws(BrokerFailure) -> Secret? {
         let token = issued.token, now = parts.clock.now
         if entry.broader == .refuse {
             let bound = entry.scope ?? account.ownScope
@@ -115,9 +195,7 @@ extension BrokerService: TokenReleaser {
         }
         let left = token.expiresAt.seconds(since: now)
         guard left > 0 else { throw BrokerFailure(.temporary, retryAfter: 1) }
-        if let most = configuration.tokenLifeAtMost, !token.hasKnownEnd || left > most {
-            throw .denied(.tooLong)
-        }
+        try checkLife(until: token.hasKnownEnd ? token.expiresAt : nil)
         var idToken: Secret?
         if ask.wantsIDToken {
             guard let issuedID = issued.idToken else { throw .denied(.idToken) }
@@ -125,20 +203,10 @@ extension BrokerService: TokenReleaser {
                 throw .denied(.idToken)
             }
             if let end = issued.idTokenExpiresAt, end <= now { throw BrokerFailure(.temporary, retryAfter: 1) }
+            try checkLife(until: issued.idTokenExpiresAt)
             idToken = issuedID
         }
-        if hasEnded { throw BrokerFailure(.ended) }
-        var event = AuditEvent(
-            .refresh, entry: entry.name, account: account.id, origin: ask.origin, caller: caller, why: ask.why)
-        if issued.wasRefreshed { try record(event) }
-        event.what = .issue
-        event.token = token.token
-        try record(event)
-        return ReleasedToken(
-            accessToken: token.token, tokenType: token.tokenType,
-            expiresOn: token.hasKnownEnd ? token.expiresAt.epochSeconds : nil, scope: token.scope,
-            idToken: idToken, issuer: account.issuer, accountID: account.id, accountType: entry.type,
-            username: account.username, origins: entry.origins)
+        return idToken
     }
 
     // MARK: Refusals and proofs
@@ -162,11 +230,11 @@ extension BrokerService: TokenReleaser {
             ask.why = why
             var order = try order(ask, of: entry, account)
             try obtainConsent(ask, order, entry, account, caller)
-            var issued = try issue(order, account)
+            var issued = try issue(order, account, entry, ask, caller)
             if issued.token.token == refusedToken {
                 try noteRefusal(of: entry.name)
                 order.forceRefresh = true
-                issued = try issue(order, account)
+                issued = try issue(order, account, entry, ask, caller)
             }
             return try released(issued, entry, account, ask, caller)
         } catch {
@@ -201,7 +269,7 @@ extension BrokerService: TokenReleaser {
             let ask = TokenAsk(entry: entry.name)
             let order = try order(ask, of: entry, account)
             try obtainConsent(ask, order, entry, account, caller)
-            let issued = try issue(order, account)
+            let issued = try issue(order, account, entry, ask, caller)
             let proof: String?
             do throws(CredentialError) {
                 proof = try account.proof(for: issued, method: method, url: url, nonce: nonce)

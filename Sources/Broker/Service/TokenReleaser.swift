@@ -7,6 +7,8 @@ public struct TokenAsk: Sendable, Equatable {
     public var entry: String?
     /// The account type.
     public var type: String?
+    /// The issuer of the account's type, in place of the entry's name.
+    public var issuer: String?
     /// The account's name.
     public var account: String?
     /// The policy.

@@ -28,6 +28,10 @@ struct SocketClient: Sendable {
     ///
     /// - Throws: as ``BrokerClient/ask(_:)``.
     func token(_ query: TokenQuery, origin: String? = nil) throws(CredentialError) -> TokenOutput {
+        if query.forceRefresh, query.wantsIDToken {
+            // The reply to a refused token has no ID token.
+            throw SocketCommands.refusal("token --id-token --force-refresh", path)
+        }
         let now = session.context.clock.now
         let environment = session.context.environment
         let words = query.words(in: nil).filled { environment[$0] }
@@ -84,13 +88,23 @@ struct SocketClient: Sendable {
         }
     }
 
+    /// The options and variables that choose an entry.
+    func words(_ arguments: Arguments) -> CallSignature {
+        let environment = session.context.environment
+        return CallSignature(
+            type: arguments[ifListed: SharedOption.type], account: arguments[ifListed: SharedOption.account]
+        ).filled { environment[$0] }
+    }
+
     /// The one entry that options choose.
     ///
     /// - Throws: ``ErrorCode/noSuchAccount``, ``ErrorCode/ambiguousAccount``.
     func entry(_ arguments: Arguments) throws(CredentialError) -> Entry {
-        let environment = session.context.environment
-        let type = arguments[ifListed: SharedOption.type] ?? GlobalOptions.set("CREDMGR_TYPE", environment)
-        let found = try entries().filter { entry in type.map { $0 == entry.type } ?? true }
+        let words = words(arguments)
+        let found = try entries().filter { entry in
+            (words.type.map { $0 == entry.type } ?? true)
+                && (words.account.map { $0 == entry.accountID || $0 == entry.username } ?? true)
+        }
         guard let first = found.first else {
             throw CredentialError(.noSuchAccount, "the broker at \(UntrustedText.shown(path)) has no such entry")
         }

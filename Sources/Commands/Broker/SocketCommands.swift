@@ -92,7 +92,8 @@ enum SocketCommands {
         // Refuses input that git does not write.
         _ = try GitCredentialMessage(bytes)
         do throws(CredentialError) {
-            try session.context.console.writeResult(try client.client.git(BrokerClient.gitMembers(of: bytes)))
+            try session.context.console.writeResult(
+                try client.client.git(BrokerClient.gitMembers(of: bytes), client.words(arguments)))
         } catch {
             // A server that is not in the broker gets no credential, so that git asks its next helper.
             guard error.isOriginRefused else { throw error }
@@ -117,7 +118,9 @@ enum SocketCommands {
             let server = try DockerCredentialCommand.server(session)
             let output: JSONObject
             do throws(CredentialError) {
-                output = try client.client.helper("docker", input: JSONObject(["ServerURL": .string(server)]))
+                output = try client.client.helper(
+                    "docker", input: JSONObject(["ServerURL": .string(server)]),
+                    entry: try client.client.entry(client.words(arguments)))
             } catch {
                 guard error.isOriginRefused else { throw error }
                 throw CredentialError(
@@ -138,7 +141,14 @@ enum SocketCommands {
                 hint: "credmgr aws --help")
         }
         try AWSCommand.check(role: role)
-        let output = try client.client.helper("aws", input: JSONObject(["role_arn": .string(role)]))
+        guard arguments.hasOnly(["role-arn", "type", "account"]) else {
+            throw CredentialError(
+                .usage, "the broker's entry alone decides the token for a role",
+                hint: "use only --role-arn, --type and --account")
+        }
+        let output = try client.client.helper(
+            "aws", input: JSONObject(["role_arn": .string(role)]),
+            entry: try client.client.entry(client.words(arguments)))
         try session.print(JSONValue.object(output).text() + "\n")
     }
 
@@ -158,8 +168,8 @@ enum SocketCommands {
         let query = arguments[RequestCommand.query]
         if !query.isEmpty { address = address.appending(query: FormURLEncoding.encode(query)) }
         let asked = TokenQuery(arguments, configuration: nil), entry = try client.entry(arguments)
-        let origin = entry.origins.isEmpty ? nil : address.origin
-        var token = try client.token(asked, origin: origin)
+        // The host checks the origin of each request, with or without origins of the entry.
+        var token = try client.token(asked, origin: address.origin)
         let plain = try message.request(
             to: address, of: AccountType(name: entry.type, adapter: "", clientID: ""), session)
         var output = RequestOutput(
