@@ -278,8 +278,9 @@ let testTargets: [Target] = [
     tests(
         "CommandTests",
         [
-            "Commands", "CommandLine", "GenericOAuth2Adapter", "AzureB2CAdapter", "CredentialCore", "CryptoSupport",
-            "FastToken", "OAuth", "Platform", "QRCodes", "StrictJSON", "TestCommands", "TestPorts", "TestSupport",
+            "Broker", "Commands", "CommandLine", "GenericOAuth2Adapter", "AzureB2CAdapter", "CredentialCore",
+            "CryptoSupport", "FastToken", "OAuth", "Platform", "QRCodes", "StrictJSON", "TestCommands", "TestPorts",
+            "TestSupport",
         ],
         exclude: ["Snapshots"]),
     tests(

@@ -1,5 +1,6 @@
 import CommandLine
 import CredentialCore
+import FastToken
 import StrictJSON
 
 /// The program: words in, exit status out.
@@ -66,13 +67,24 @@ package struct Program: Sendable {
                 try HelpText(.standard, width: console.width, in: console.translations).about([]))
             return ErrorCode.usage.exitStatus
         }
-        try StartPage(arguments).print(try session(arguments))
+        let session = try session(arguments)
+        // At a broker's socket there is no page: it would show the accounts of this machine.
+        if SocketClient(session) != nil {
+            let all = words.isEmpty ? [StatusCommand.all.spec.written] : words
+            guard case .command(let status) = try parser.parse(StatusCommand.spec.path + all) else {
+                throw CredentialError(.internalFault, "cannot run the command 'status'")
+            }
+            _ = try SocketCommands.run(status, session)
+            return 0
+        }
+        try StartPage(arguments).print(session)
         return 0
     }
 
     /// The error of a command line, with a hint that explains the word without a place.
     private func advised(_ error: CredentialError, _ words: [String], _ parser: ArgumentParser) -> CredentialError {
-        guard error.code == .usage, let stray = parser.stray(words),
+        // At a broker's socket the names of this machine's types and accounts are not read.
+        guard BrokerClient.path({ context.environment[$0] }) == nil, error.code == .usage, let stray = parser.stray(words),
             let hint = MisplacedArgument(stray.word).hint(for: stray.command, context)
         else { return error }
         var error = error

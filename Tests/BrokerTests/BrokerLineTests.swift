@@ -107,6 +107,36 @@ struct BrokerLineTests {
         #expect((60_000...62_000).contains(scene.clock.milliseconds - start))
     }
 
+    @Test(arguments: [
+        "{\"op\":\"token\",\"v\":1}\n", "{\"op\":\"token\",\"v\":1}", "{\"op\":\"hello\"}\n",
+        "{\"op\":\"via\",\"v\":1,\"secret\":\"t\"}\n", "{\"request\":\"access_token\"}",
+    ])
+    func `a relayed connection is closed and audited when its language is not HTTP`(text: String) {
+        #expect(talk("{\"op\":\"via\",\"v\":1,\"secret\":\"s\"}\n" + text).isEmpty)
+        #expect(scene.log.kinds == [.deny])
+        #expect(scene.issuer.orders.isEmpty)
+    }
+
+    @Test func `an open connection gets no token when callers are narrowed`() throws {
+        let without = BrokerScene.open.replacing(#""ask":"never""#, with: #""ask":"never","callers":{"users":["root"]}"#)
+        let connection = ScriptedConnection([Array((#"{"op":"token"}"# + "\n").utf8)])
+        scene.file.put(.replaced(try BrokerConfigurationTests.read(without)))
+        dispatcher.serve(
+            CheckedConnection(connection, scene.service, caller: BrokerScene.caller, own: 1_000),
+            caller: BrokerScene.caller)
+        #expect(connection.output.isEmpty)
+        #expect(scene.log.events.contains { $0.what == .deny && $0.reason == "caller" })
+        #expect(!scene.service.allows(BrokerScene.caller, own: 1_000))
+    }
+
+    @Test func `a connection is served when callers include its user`() {
+        let connection = ScriptedConnection([Array((#"{"op":"token"}"# + "\n").utf8)])
+        dispatcher.serve(
+            CheckedConnection(connection, scene.service, caller: BrokerScene.caller, own: 1_000),
+            caller: BrokerScene.caller)
+        #expect(connection.output.contains("t0"))
+    }
+
     @Test func `first bytes choose the language`() {
         func language(_ text: String) -> ConnectionDispatcher.Language? {
             ConnectionDispatcher.language(of: Array(text.utf8))

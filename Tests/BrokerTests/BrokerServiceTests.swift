@@ -1,6 +1,8 @@
 import Broker
 import CredentialCore
+import Foundation
 import StrictJSON
+import Synchronization
 import Testing
 
 /// The rules of a broker, with doubles of its ports.
@@ -154,6 +156,53 @@ struct BrokerServiceTests {
         #expect(scene.failure() == BrokerFailure(.ended))
     }
 
+    @Test func `a wider file applies at the next start when a narrower one came before`() throws {
+        let narrower = BrokerScene.open.replacing(#"["read","list"]"#, with: #"["read"]"#)
+        scene.file.put(.replaced(try BrokerConfigurationTests.read(narrower)))
+        #expect(scene.failure { $0.scope = ["list"] } == .denied(.tooBroad))
+        scene.file.put(.replaced(try BrokerConfigurationTests.read(BrokerScene.open)))
+        #expect(scene.failure { $0.scope = ["list"] } == .denied(.tooBroad))
+    }
+
+    @Test func `a request waits for the file when another request reads it`() throws {
+        let narrower = BrokerScene.open.replacing(#"["read","list"]"#, with: #"["read"]"#)
+        let file = SlowBrokerFile(try BrokerConfigurationTests.read(narrower))
+        let service = BrokerService(
+            try BrokerConfigurationTests.read(BrokerScene.open),
+            BrokerService.Parts(
+                issuer: scene.issuer, log: scene.log, consent: scene.consent, file: file, clock: scene.clock))
+        let reader = Thread { service.readAgain() }
+        reader.start()
+        #expect(file.hasEntered.wait(timeout: .now() + SlowBrokerFile.limit) == .success)
+        let failure = Mutex<BrokerFailure?>(nil), isDone = DispatchSemaphore(value: 0)
+        let asker = Thread {
+            var ask = TokenAsk()
+            ask.scope = ["list"]
+            do throws(BrokerFailure) { _ = try service.release(ask, to: BrokerScene.caller) } catch {
+                failure.withLock { $0 = error }
+            }
+            file.isAnswered.signal()
+            isDone.signal()
+        }
+        asker.start()
+        #expect(isDone.wait(timeout: .now() + SlowBrokerFile.limit) == .success)
+        #expect(failure.withLock { $0 } == .denied(.tooBroad))
+    }
+
+    @Test func `narrowed receives the configuration after a replacement`() throws {
+        let box = CurrentConfiguration(try BrokerConfigurationTests.read(BrokerScene.open))
+        let narrower = BrokerScene.open.replacing(#""ask":"never""#, with: #""ask":"always","remember":"1h""#)
+        scene.file.put(.replaced(try BrokerConfigurationTests.read(narrower)))
+        let service = BrokerService(
+            box.now,
+            BrokerService.Parts(
+                issuer: scene.issuer, log: scene.log, consent: scene.consent, file: scene.file, clock: scene.clock,
+                narrowed: { box.put($0) }))
+        service.readAgain()
+        #expect(box.now.ask == .always)
+        #expect(box.now.remember == 3_600)
+    }
+
     @Test func `a full log releases no token unless on_failure is continue`() throws {
         scene.log.fill()
         #expect(scene.failure() == BrokerFailure(.temporary, reason: "audit", retryAfter: 5))
@@ -211,5 +260,31 @@ struct BrokerServiceTests {
             $0.permission = HelperPermission(origin: "https://other.example.com", username: "oauth2")
         }
         #expect(throws: BrokerFailure.denied(.origin)) { try ask() }
+    }
+}
+
+/// A file whose first look lasts until another request has its answer, or a moment.
+private final class SlowBrokerFile: BrokerFile {
+    /// The limit of each wait, in seconds.
+    static let limit = 20.0
+    /// How long the first look lasts at most, in seconds.
+    private static let moment = 0.3
+
+    let hasEntered = DispatchSemaphore(value: 0)
+    let isAnswered = DispatchSemaphore(value: 0)
+    private let newer: BrokerConfiguration
+    private let isFirst = Mutex(true)
+
+    init(_ newer: BrokerConfiguration) { self.newer = newer }
+
+    func look() -> BrokerFileChange {
+        let first = isFirst.withLock { isFirst in
+            defer { isFirst = false }
+            return isFirst
+        }
+        guard first else { return .same }
+        hasEntered.signal()
+        _ = isAnswered.wait(timeout: .now() + Self.moment)
+        return .replaced(newer)
     }
 }

@@ -11,8 +11,8 @@ package struct ConnectionDispatcher: Sendable {
         package var oidcAgent: (any BrokerConversation)?
         /// HTTP, with the relay's secret, if its line came first.
         package var http: (@Sendable (_ secret: Secret?) -> any BrokerConversation)?
-        /// The proxy.
-        package var proxy: (any BrokerConversation)?
+        /// The proxy, with the relay's secret, if its line came first.
+        package var proxy: (@Sendable (_ secret: Secret?) -> any BrokerConversation)?
 
         /// Makes an empty set.
         package init() {}
@@ -57,7 +57,7 @@ package struct ConnectionDispatcher: Sendable {
                 }
                 if isMore { continue }
                 // A line without its newline gets its reply.
-                guard reader.buffer.first == UInt8(ascii: "{"), let lines = languages().lines else {
+                guard secret == nil, reader.buffer.first == UInt8(ascii: "{"), let lines = languages().lines else {
                     if !reader.buffer.isEmpty { refuse("language", caller) }
                     return
                 }
@@ -75,14 +75,15 @@ package struct ConnectionDispatcher: Sendable {
         }
     }
 
+    /// The relay's port is open to more programs than the socket, and only HTTP and the proxy read the secret.
     private func conversation(_ language: Language, _ secret: Secret?) -> (any BrokerConversation)? {
         let languages = languages()
         return switch language {
-        case .lines, .via: languages.lines
-        case .oidcAgent: languages.oidcAgent
+        case .lines: secret == nil ? languages.lines : nil
+        case .oidcAgent: secret == nil ? languages.oidcAgent : nil
         case .http: languages.http?(secret)
-        case .proxy: languages.proxy
-        case .unknown: nil
+        case .proxy: languages.proxy?(secret)
+        case .via, .unknown: nil
         }
     }
 

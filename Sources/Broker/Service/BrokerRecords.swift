@@ -13,17 +13,18 @@ public protocol BrokerRecords: Sendable {
     /// The writer of a broker's audit log; it copies lines to the system journal if the configuration requires it.
     func auditWriter(of configuration: BrokerConfiguration) -> any AuditWriter
 
-    /// The identifier of the callers of a broker.
-    func callers(of configuration: BrokerConfiguration) -> any CallerIdentifier
+    /// The identifier of the callers of a broker, by the configuration that applies at each call.
+    func callers(of configuration: CurrentConfiguration) -> any CallerIdentifier
 
     /// The decider of a broker: grants, then the prompts of `ask_by`.
     ///
     /// - Parameters:
+    ///   - configuration: the one that applies at each question.
     ///   - audit: the broker's audit log.
     ///   - text: a message in the language of the user.
     ///   - warn: receives failures that do not affect the decision.
     func consent(
-        for configuration: BrokerConfiguration, audit: any AuditWriter,
+        for configuration: CurrentConfiguration, audit: any AuditWriter,
         text: @escaping @Sendable (LocalizedMessage) -> String, warn: @escaping @Sendable (CredentialError) -> Void
     ) -> any ConsentDecider
 }
@@ -44,11 +45,11 @@ public struct NoBrokerRecords: BrokerRecords {
     public func auditWriter(of configuration: BrokerConfiguration) -> any AuditWriter { Nothing() }
 
     /// An identifier that fails.
-    public func callers(of configuration: BrokerConfiguration) -> any CallerIdentifier { Nothing() }
+    public func callers(of configuration: CurrentConfiguration) -> any CallerIdentifier { Nothing() }
 
     /// A decider without a prompt.
     public func consent(
-        for configuration: BrokerConfiguration, audit: any AuditWriter,
+        for configuration: CurrentConfiguration, audit: any AuditWriter,
         text: @escaping @Sendable (LocalizedMessage) -> String, warn: @escaping @Sendable (CredentialError) -> Void
     ) -> any ConsentDecider { Nothing() }
 

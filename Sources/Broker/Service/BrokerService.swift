@@ -16,27 +16,33 @@ public final class BrokerService: Sendable {
         public var file: any BrokerFile
         /// The clock.
         public var clock: any WallClock
+        /// Receives the configuration after each narrowing.
+        public var narrowed: @Sendable (BrokerConfiguration) -> Void
         /// Takes a warning for the user of the server.
         public var warn: @Sendable (CredentialError) -> Void
 
         /// Makes the parts.
         public init(
             issuer: any TokenIssuer, log: any AuditWriter, consent: any ConsentDecider, file: any BrokerFile,
-            clock: any WallClock, warn: @escaping @Sendable (CredentialError) -> Void = { _ in }
+            clock: any WallClock, narrowed: @escaping @Sendable (BrokerConfiguration) -> Void = { _ in },
+            warn: @escaping @Sendable (CredentialError) -> Void = { _ in }
         ) {
             self.issuer = issuer
             self.log = log
             self.consent = consent
             self.file = file
             self.clock = clock
+            self.narrowed = narrowed
             self.warn = warn
         }
     }
 
     let parts: Parts
-    /// The configuration at the start, which bounds every later one.
+    /// The configuration at the start.
     let start: BrokerConfiguration
     let state: Mutex<State>
+    /// Held while the file is read and its narrowing stored, so that an older file never replaces a newer one.
+    private let reading = Mutex(())
 
     struct State: Sendable {
         var current: BrokerConfiguration
@@ -103,16 +109,21 @@ public final class BrokerService: Sendable {
         state.withLock { $0.whenFinished = body }
     }
 
-    /// Reads a replaced file again.
-    public func readAgain() {
+    /// Reads a replaced file again. It narrows what applies now: a wider file applies at the next start.
+    ///
+    /// A concurrent call returns after the first one has stored its result.
+    public func readAgain() { reading.withLock { _ in readUnderLock() } }
+
+    private func readUnderLock() {
         switch parts.file.look() {
         case .same: return
         case .replaced(let newer):
-            let current = start.narrowed(to: newer, typeScope: parts.issuer.scope(ofType:))
+            let current = configuration.narrowed(to: newer, typeScope: parts.issuer.scope(ofType:))
             state.withLock { state in
                 state.current = current
                 state.fault = nil
             }
+            parts.narrowed(current)
         case .unusable(let error):
             state.withLock { $0.fault = error }
             parts.warn(error)

@@ -88,7 +88,7 @@ struct BrokerFiles: Sendable {
     /// - Throws: ``ErrorCode/inputOutput``.
     func remove(_ name: String) throws(CredentialError) { try context.typeFiles.remove(path(of: name)) }
 
-    /// Returns the file of a running broker, which is at its state of now.
+    /// Returns the file of a running broker. The first look reads it: it may be newer than the one of the start.
     func watched(_ name: String) -> any BrokerFile { WatchedFile(self, name, context.fileStates) }
 
     /// A file that is read again when its metadata differ.
@@ -96,20 +96,21 @@ struct BrokerFiles: Sendable {
         private let files: BrokerFiles
         private let name: String
         private let states: any FileStamps
-        private let last: Mutex<FileStamp?>
+        /// The stamp at the last look; `nil` before the first one.
+        private let last = Mutex<FileStamp??>(nil)
 
         init(_ files: BrokerFiles, _ name: String, _ states: any FileStamps) {
             self.files = files
             self.name = name
             self.states = states
-            last = Mutex(states.state(of: files.path(of: name)))
         }
 
+        // The stamp precedes the read, so that a replacement in between is found by the next look.
         func look() -> BrokerFileChange {
             let now = states.state(of: files.path(of: name))
             let isSame = last.withLock { last in
                 defer { last = now }
-                return last == now
+                return last == .some(now)
             }
             if isSame { return .same }
             if now == nil { return .removed }

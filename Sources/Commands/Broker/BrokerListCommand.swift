@@ -23,7 +23,7 @@ struct BrokerFacts: Sendable {
         file = files.path(of: name)
         let serving =
             running.first { $0.instance == name }
-            ?? running.first { BrokerInstance.belongs($0.instance, to: name) }
+            ?? running.first { BrokerInstance.belongs($0.instance, $0.process, to: name) }
         socket = session.context.brokers.socketPath(of: serving?.instance ?? name)
         process = serving?.process
         let records = session.context.brokerRecords, now = session.context.clock.now

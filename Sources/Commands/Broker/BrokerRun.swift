@@ -18,6 +18,8 @@ struct BrokerRun: Sendable {
         var consent: any ConsentDecider
         /// Finds out which process connected.
         var callers: any CallerIdentifier
+        /// The configuration that applies now, for the parts above.
+        var current: CurrentConfiguration
     }
 
     private let around: Surroundings
@@ -49,6 +51,7 @@ struct BrokerRun: Sendable {
             BrokerService.Parts(
                 issuer: SessionIssuer(session), log: around.log, consent: around.consent,
                 file: BrokerFiles(session.context).watched(configuration.name), clock: session.context.clock,
+                narrowed: { [current = around.current] in current.put($0) },
                 warn: { [notices = session.notices] in notices.warning($0) }))
         self.service = service
         let usual = host.hasPassedSocket && path == nil ? Self.idleFromSystemd : nil
@@ -126,14 +129,11 @@ struct BrokerRun: Sendable {
     private func serve(_ connection: any AcceptedConnection) {
         do throws(CredentialError) {
             let user = try connection.peerUser(), own = session.context.brokers.user
-            guard service.configuration.callers.contains(where: { $0.includes(user, own: own) }) else {
-                let caller = Caller(uid: user, pid: 0, key: CallerKey(kind: .uid, value: String(user)))
-                try around.log.write(AuditEvent(.deny, caller: caller, reason: DenialReason.caller.rawValue))
-                return
-            }
+            let unknown = Caller(uid: user, pid: 0, key: CallerKey(kind: .uid, value: String(user)))
+            guard service.allows(unknown, own: own) else { return }
             let caller = try around.callers.caller(ofSocket: connection.number)
             service.noteConnection()
-            dispatcher.serve(connection, caller: caller)
+            dispatcher.serve(CheckedConnection(connection, service, caller: caller, own: own), caller: caller)
         } catch { session.notices.warning(error) }
     }
 }
@@ -142,12 +142,12 @@ extension BrokerRun.Surroundings {
     /// The surroundings of a broker on this machine.
     init(_ configuration: BrokerConfiguration, _ session: CommandSession) {
         let records = session.context.brokerRecords, translations = session.context.console.translations
-        let log = records.auditWriter(of: configuration)
+        let log = records.auditWriter(of: configuration), current = CurrentConfiguration(configuration)
         self.init(
             log: log,
             consent: records.consent(
-                for: configuration, audit: log, text: { $0.text(in: translations) },
+                for: current, audit: log, text: { $0.text(in: translations) },
                 warn: { [notices = session.notices] in notices.warning($0) }),
-            callers: records.callers(of: configuration))
+            callers: records.callers(of: current), current: current)
     }
 }

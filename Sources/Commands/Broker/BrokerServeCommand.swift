@@ -70,15 +70,20 @@ struct BrokerStopCommand: Command {
     /// Ends the servers of a broker; of all brokers for `nil`.
     ///
     /// - Returns: how many have ended.
-    /// - Throws: ``ErrorCode/temporary`` if a server does not end in time.
+    /// - Throws: ``ErrorCode/temporary`` if a server does not end in time; the others are ended before.
     static func stop(_ name: String?, _ session: CommandSession) throws(CredentialError) -> Int {
         let host = session.context.brokers
         var stopped = 0
-        for (instance, _) in try host.running() {
-            guard name.map({ BrokerInstance.belongs(instance, to: $0) }) ?? true else { continue }
-            if try host.stop(instance) { stopped += 1 }
+        var failures: [CredentialError] = []
+        for (instance, process) in try host.running() {
+            guard name.map({ BrokerInstance.belongs(instance, process, to: $0) }) ?? true else { continue }
+            do throws(CredentialError) {
+                if try host.stop(instance) { stopped += 1 }
+            } catch { failures.append(error) }
         }
-        return stopped
+        guard let last = failures.popLast() else { return stopped }
+        for failure in failures { session.notices.warning(failure) }
+        throw last
     }
 }
 
@@ -87,10 +92,8 @@ enum BrokerInstance {
     /// The instance of `exec --broker`.
     static func name(of broker: String, process: Int32) -> String { "\(broker).\(process)" }
 
-    /// Whether an instance serves a broker.
-    static func belongs(_ instance: String, to broker: String) -> Bool {
-        if instance == broker { return true }
-        guard instance.hasPrefix(broker + ".") else { return false }
-        return instance.dropFirst(broker.count + 1).allSatisfy { $0.isASCII && $0.isNumber }
+    /// Whether an instance serves a broker: its own, or that of `exec --broker` in the process that serves it.
+    static func belongs(_ instance: String, _ process: Int32, to broker: String) -> Bool {
+        instance == broker || instance == name(of: broker, process: process)
     }
 }

@@ -113,14 +113,15 @@ private struct TargetAccount: EntryAccount {
     }
 
     func roleCredentials(_ role: String, by token: IssuedToken) throws(CredentialError) -> JSONObject {
-        let words =
-            AWSCommand.spec.path + [
-                "--type", target.type.name, "--account", target.account.id, "--role-arn", role,
-            ]
+        guard let idToken = token.idToken else {
+            throw CredentialError(.denied, "the role's credentials need an ID token, and none was issued")
+        }
+        let words = AWSCommand.spec.path + ["--role-arn", role]
         guard case .command(let arguments) = try ArgumentParser(.standard).parse(words) else {
             throw CredentialError(.internalFault, "the role's credentials cannot be requested")
         }
-        let text = try AWSCommand(arguments: arguments).credentials(session)
+        // The token of the entry, which has the entry's policy, scope, resource, audience and owner.
+        let text = try AWSCommand(arguments: arguments).credentials(of: role, by: idToken, target, session)
         guard let object = (try? JSONValue.parse(text))?.object else {
             throw CredentialError(.internalFault, "the role's credentials cannot be read")
         }

@@ -79,6 +79,19 @@ struct AWSCommand: Command {
         return credentials.text
     }
 
+    /// Exchanges an ID token that a broker has issued; the broker's entry has chosen it. No credentials are cached.
+    ///
+    /// - Throws: ``ErrorCode/usage``, ``ErrorCode/denied``; the refusals of the token service.
+    func credentials(
+        of role: String, by idToken: Secret, _ target: Target, _ session: CommandSession
+    ) throws(CredentialError) -> String {
+        try Self.check(role: role)
+        let endpoint = try endpoint(target, session)
+        return try STSReply(
+            try send(idToken.reveal(), role, target, to: endpoint, session), place: endpoint.origin
+        ).text
+    }
+
     /// Checks the name of a role; that of a server like AWS has another partition, perhaps no account.
     ///
     /// - Throws: ``ErrorCode/usage``.

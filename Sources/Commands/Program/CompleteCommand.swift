@@ -15,9 +15,23 @@ struct CompleteCommand: Command {
     let arguments: Arguments
 
     func run(_ session: CommandSession) throws(CredentialError) {
+        let socket = SocketClient(session)
         try session.print(
-            Completer(.standard, in: session.context.console.translations) { Self.names($0, session) }
-                .answer(arguments[Self.word]))
+            Completer(.standard, in: session.context.console.translations) { kind in
+                if let socket { Self.names(kind, at: socket) } else { Self.names(kind, session) }
+            }
+            .answer(arguments[Self.word]))
+    }
+
+    /// The names of a broker's entries. At its socket the names of this machine are not read.
+    private static func names(_ kind: ValueSpec.Completion, at socket: SocketClient) -> [Completer.Suggestion] {
+        switch kind {
+        case .accountType: return ((try? socket.entries()) ?? []).map { Completer.Suggestion($0.type) }
+        case .account:
+            return ((try? socket.entries()) ?? []).flatMap { [$0.username, $0.accountID].compactMap(\.self) }
+                .filter { !$0.contains(" ") }.map { Completer.Suggestion($0) }
+        default: return []
+        }
     }
 
     /// The names that can be completed. Names that cannot be read have no completions: there is no user to warn.

@@ -37,27 +37,30 @@ package struct LocalBrokerRecords: BrokerRecords {
             broker: name, stateHome: machine.directories.stateHome, random: machine.random, copy: journal)
     }
 
-    package func callers(of configuration: BrokerConfiguration) -> any CallerIdentifier {
-        KernelCallerIdentifier(LinuxPeerProcesses(), usesDigests: configuration.ask != .never)
+    package func callers(of configuration: CurrentConfiguration) -> any CallerIdentifier {
+        NarrowedCallers(
+            configuration, plain: KernelCallerIdentifier(LinuxPeerProcesses(), usesDigests: false),
+            digested: KernelCallerIdentifier(LinuxPeerProcesses(), usesDigests: true))
     }
 
     package func consent(
-        for configuration: BrokerConfiguration, audit: any AuditWriter,
+        for configuration: CurrentConfiguration, audit: any AuditWriter,
         text: @escaping @Sendable (LocalizedMessage) -> String, warn: @escaping @Sendable (CredentialError) -> Void
     ) -> any ConsentDecider {
-        let environment = machine.environment
-        let prompts: [any ConsentPrompt] = configuration.askBy.map { kind in
-            switch kind {
-            case .desktop: DesktopPrompt(address: SessionBus.address(environment: environment))
-            case .terminal: TerminalConsentPrompt()
-            case .pinentry: PinentryPrompt(environment: environment)
-            }
+        let environment = machine.environment, start = configuration.now
+        let prompts: [any ConsentPrompt] = start.askBy.map { kind in
+            let prompt: any ConsentPrompt =
+                switch kind {
+                case .desktop: DesktopPrompt(address: SessionBus.address(environment: environment))
+                case .terminal: TerminalConsentPrompt()
+                case .pinentry: PinentryPrompt(environment: environment)
+                }
+            return NarrowedPrompt(configuration, kind, prompt)
         }
         var parts = PromptingConsent.Parts(
-            broker: configuration.name, prompts: prompts, grants: grants, audit: audit)
-        parts.remember = configuration.remember
-        parts.timeout = Int32(
-            clamping: configuration.promptTimeout.multipliedReportingOverflow(by: 1_000).partialValue)
+            broker: start.name, prompts: prompts, grants: NarrowedGrants(configuration, grants), audit: audit)
+        parts.remember = start.remember
+        parts.timeout = start.promptMilliseconds
         parts.text = text
         parts.warn = warn
         return PromptingConsent(parts)

@@ -157,17 +157,30 @@ package struct BrokerPlaces: Sendable {
         return found
     }
 
+    /// How long to wait for the control socket of a server that starts, in milliseconds.
+    private static let pause: Int32 = 10
+
     /// Ends an instance, and waits until it releases no token any more.
     ///
     /// - Parameter milliseconds: how long to wait.
     /// - Returns: whether it was served.
     /// - Throws: ``ErrorCode/temporary`` if it does not end in time.
     package func stop(_ instance: String, milliseconds: Int) throws(CredentialError) -> Bool {
-        let connection: UnixConnection
-        do throws(CredentialError) { connection = try UnixSocket.connect(to: try controlPath(instance)) } catch {
-            if error.code == .temporary { return false }
-            throw error
+        let deadline = Deadline(milliseconds: Int32(clamping: milliseconds)), folder = try locks()
+        var found: UnixConnection?
+        while found == nil {
+            do throws(CredentialError) { found = try UnixSocket.connect(to: try controlPath(instance)) } catch {
+                guard error.code == .temporary else { throw error }
+                // A server that has just taken the lock makes its control socket next.
+                guard try FileLock.holder(instance + ".lock", in: folder) != nil else { return false }
+                if deadline.hasPassed { throw error }
+                // If the lock becomes free, the server has ended.
+                let pause = Int64(min(Self.pause, deadline.remainingMilliseconds))
+                guard let file = try folder.openExisting(instance + ".lock") else { return false }
+                if FileLock.wait(file, milliseconds: pause, operation: LOCK_SH) == 0 { return false }
+            }
         }
+        guard let connection = found else { return false }
         // The server sends no bytes: it closes the connection when it has ended.
         while !(try connection.read(atMost: 16, deadlineMilliseconds: milliseconds)).isEmpty {}
         return true

@@ -70,17 +70,26 @@ private final class LinuxBrokerServer: BrokerServer {
         self.places = places
         path = plan.path ?? places.socket(of: plan.instance)
         isPassed = passed != nil
-        lock = try places.lock(plan.instance)
-        let listener: FileDescriptor
-        if let passed {
-            listener = try UnixSocket.take(passed)
-        } else {
-            if plan.path == nil { try places.makeDirectory(of: plan.instance) }
-            listener = try places.listen(at: path, group: plan.group)
+        let lock = try places.lock(plan.instance)
+        do throws(CredentialError) {
+            // First, so that 'broker stop' reaches the server before it listens.
+            let control = try places.control(plan.instance)
+            let listener: FileDescriptor
+            if let passed {
+                listener = try UnixSocket.take(passed)
+            } else {
+                if plan.path == nil { try places.makeDirectory(of: plan.instance) }
+                listener = try places.listen(at: path, group: plan.group)
+            }
+            server = try UnixServer(
+                listener: listener, control: control,
+                rules: UnixServer.Rules(connections: plan.connections, remaining: plan.remaining))
+            self.lock = lock
+        } catch {
+            places.removeControl(plan.instance)
+            lock.release()
+            throw error
         }
-        server = try UnixServer(
-            listener: listener, control: try places.control(plan.instance),
-            rules: UnixServer.Rules(connections: plan.connections, remaining: plan.remaining))
     }
 
     func run(

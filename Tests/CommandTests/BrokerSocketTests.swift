@@ -1,0 +1,168 @@
+import CommandLine
+import CredentialCore
+import CryptoSupport
+import StrictJSON
+import Synchronization
+import TestCommands
+import TestPorts
+import Testing
+
+@testable import Broker
+@testable import Commands
+
+/// Commands at a broker's socket, and the commands that end servers.
+@Suite struct BrokerSocketTests {
+    private let scene = CommandScene(
+        cryptography: LibCryptography(), environment: ["CREDMGR_SOCK": "/memory/run/sock"])
+    private let host = ScriptedBrokerHost()
+
+    private func run(_ words: String..., hasPerson: Bool = false) -> CommandScene.Outcome {
+        let console = MemoryConsole(answers: hasPerson ? [] : nil)
+        var context = scene.context(console)
+        context.brokers = host
+        let status = Program(context: context).run(words)
+        return CommandScene.Outcome(status: status, output: console.result, notices: console.notices)
+    }
+
+    @Test func `credmgr alone shows the broker's entries when CREDMGR_SOCK is set`() {
+        scene.define()
+        let outcome = run(hasPerson: true)
+        #expect(outcome.status == 0, "\(outcome.notices)")
+        #expect(outcome.output.contains("ada@sandbox.example"))
+        #expect(!outcome.output.contains("Tasks"))
+    }
+
+    @Test func `completion takes names from the broker when CREDMGR_SOCK is set`() {
+        scene.define()
+        #expect(run("__complete", "token", "--type", "").output == "Remote\n")
+        #expect(run("__complete", "token", "--account", "").output == "ada@sandbox.example\n3f0c\n")
+        #expect(run("__complete", "token", "--policy", "").output.isEmpty)
+    }
+
+    @Test func `a usage error has no hint about this machine's types when CREDMGR_SOCK is set`() {
+        scene.define()
+        #expect(!run("token", "Tasks").notices.contains("--type Tasks"))
+    }
+
+    @Test func `broker stop ends the servers of the broker and of its exec only`() throws {
+        host.list([("a", 1), ("a.7", 7), ("a.123", 50), ("b", 2)])
+        #expect(try BrokerStopCommand.stop("a", session()) == 2)
+        #expect(host.stopped == ["a", "a.7"])
+    }
+
+    @Test func `broker stop ends the other servers when one does not end in time`() throws {
+        host.list([("a", 1), ("b", 2), ("c", 3)], failing: "a")
+        let error = #expect(throws: CredentialError.self) { _ = try BrokerStopCommand.stop(nil, session()) }
+        #expect(error?.code == .temporary)
+        #expect(host.stopped == ["b", "c"])
+    }
+
+    private func session() throws -> CommandSession {
+        let own = try scene.session()
+        var context = own.context
+        context.brokers = host
+        return CommandSession(context: context, options: own.options, notices: own.notices)
+    }
+
+    @Test func `a watched file is read at the first look, as it may have changed since the start`() throws {
+        let files = BrokerFiles(try session().context)
+        let text = #"{"entries":[{"name":"work","type":"Work","release":"token"}]}"#
+        scene.machine.setFile(files.path(of: "b"), text)
+        let watched = files.watched("b")
+        guard case .replaced(let configuration) = watched.look() else {
+            Issue.record("the first look does not read")
+            return
+        }
+        #expect(configuration.entries.map(\.name) == ["work"])
+        guard case .same = watched.look() else {
+            Issue.record("the second look reads an unchanged file")
+            return
+        }
+    }
+
+    @Test func `the role's credentials are exchanged for the ID token that was issued`() throws {
+        let plain = CommandScene(cryptography: LibCryptography())
+        plain.define()
+        try #require(plain.signIn("ada").status == 0)
+        plain.transport.answer(
+            .success(
+                HTTPResponse(
+                    status: 200, headers: [],
+                    body: Array(
+                        """
+                        <AccessKeyId>AK</AccessKeyId><SecretAccessKey>SK</SecretAccessKey>\
+                        <SessionToken>ST</SessionToken><Expiration>2099-01-01T00:00:00Z</Expiration>
+                        """.utf8))))
+        let account = try SessionIssuer(plain.session()).account(of: BrokerEntry(name: "work", type: "Tasks"))
+        let now = plain.machine.clock.now
+        let issued = IssuedToken(
+            AccessToken(
+                key: TokenRequestKey(scope: ["read"]), token: Secret("access"), tokenType: "Bearer", issuedAt: now,
+                expiresAt: now.adding(600), scope: ["read"]),
+            idToken: Secret("chosen.id.token"))
+        let output = try account.roleCredentials("arn:aws:iam::123456789012:role/build", by: issued)
+        #expect(output["AccessKeyId"] == "AK")
+        let request = try #require(plain.transport.requests.last)
+        #expect(String(decoding: bytes(request), as: UTF8.self).contains("WebIdentityToken=chosen.id.token"))
+        #expect(throws: CredentialError.self) {
+            _ = try account.roleCredentials(
+                "arn:aws:iam::123456789012:role/build", by: IssuedToken(issued.token))
+        }
+    }
+
+    private func bytes(_ request: HTTPRequest) -> [UInt8] {
+        if case .bytes(let bytes) = request.body { return bytes }
+        return []
+    }
+}
+
+/// A host whose broker has one entry.
+private final class ScriptedBrokerHost: BrokerHost {
+    private struct State: Sendable {
+        var running: [(instance: String, process: Int32)] = []
+        var failing: String?
+        var stopped: [String] = []
+    }
+
+    private let state = Mutex(State())
+
+    func list(_ running: [(String, Int32)], failing: String? = nil) {
+        state.withLock { state in
+            state.running = running.map { (instance: $0.0, process: $0.1) }
+            state.failing = failing
+        }
+    }
+
+    var stopped: [String] { state.withLock { $0.stopped } }
+
+    func socketPath(of instance: String) -> String { "/memory/run/\(instance)/sock" }
+    func running() -> [(instance: String, process: Int32)] { state.withLock { $0.running } }
+
+    func stop(_ instance: String) throws(CredentialError) -> Bool {
+        let isFailing = state.withLock { state in
+            if state.failing != instance { state.stopped.append(instance) }
+            return state.failing == instance
+        }
+        if isFailing { throw CredentialError(.temporary, "late") }
+        return true
+    }
+
+    func open(_ plan: BrokerPlan) throws(CredentialError) -> any BrokerServer {
+        throw CredentialError(.unsupported, "no server")
+    }
+
+    var hasPassedSocket: Bool { false }
+    func blockSignals() {}
+
+    func ask(
+        _ line: [UInt8], at path: String, user: String?, seconds: Int
+    ) throws(CredentialError) -> [UInt8] {
+        Array(
+            (#"{"ok":true,"entries":[{"name":"work","type":"Remote","account":{"id":"3f0c","username":"#
+                + #""ada@sandbox.example"},"scope":["read"],"origins":[],"release":"token"}]}"#).utf8)
+    }
+
+    var process: Int32 { 1 }
+    var user: UInt32 { 0 }
+    var networkNamespace: String? { nil }
+}
