@@ -31,8 +31,8 @@ package struct Relay {
     ///
     /// - Parameter caller: the settings that the command gets back.
     /// - Returns: how the command ended.
-    /// - Throws: before the command is started: ``ErrorCode/usage`` for a command that does not exist; the broker's
-    ///   errors; ``ErrorCode/inputOutput``.
+    /// - Throws: before the command is started: ``ErrorCode/usage`` for a command that does not exist and for a
+    ///   token file that exists; the broker's errors; ``ErrorCode/inputOutput``.
     package func run(caller: InheritedSettings?) throws(CredentialError) -> TerminationStatus {
         guard let path = ExecutablePath.find(arguments.command[0], environment: environment) else {
             throw CredentialError(
@@ -53,39 +53,58 @@ package struct Relay {
         launch.callerSettings = caller
         // The program at the other end of standard error may go at any time.
         BrokenPipes.ignore()
-        var written: [String] = []
-        defer { remove(written) }
+        var answers: [(request: TokenFileRequest, path: String, answer: TokenFileRequest.Answer)] = []
+        for file in arguments.files { answers.append(try answer(for: file, from: address)) }
+        // From the first file on, a signal must not end this process before the files are removed.
+        let held = HeldSignals()
+        var files: [RelayFile] = []
+        defer { remove(files) }
         var errands: [RelayErrand] = []
-        for file in arguments.files {
-            let request = TokenFileRequest(file)
-            let answer: TokenFileRequest.Answer
-            do throws(CredentialError) {
-                answer = try request.answer(
-                    try address.ask(request.line, milliseconds: Self.patience), now: SystemClock().now)
-            } catch {
-                throw CredentialError(
-                    error.code, "the token for the file \(UntrustedText.shown(file.path)) is missing: \(error)",
-                    hint: error.advice)
-            }
-            try UserOutputFile.replace(file.path, answer.content, isSecret: true)
-            written.append(file.path)
-            errands.append(errand(request, file.path, due: SystemTime.sinceBoot + answer.pause))
-        }
         let greeting = Array("{\"op\":\"via\",\"v\":1,\"secret\":\"\(secret)\"}\n".utf8)
-        let command = try ForegroundChild(starting: launch)
+        let command: ForegroundChild
+        do throws(CredentialError) {
+            for (request, path, answer) in answers {
+                let file = try RelayFile(path, answer.content)
+                files.append(file)
+                errands.append(errand(request, path, file, due: SystemTime.sinceBoot + answer.pause))
+            }
+            command = try ForegroundChild(starting: launch)
+        } catch {
+            remove(files)
+            files = []
+            held.release()
+            throw error
+        }
         var loop = RelayLoop(door, to: address, greeting: greeting, errands: errands, warn: warn)
         return try loop.run(beside: command)
     }
 
+    /// Asks for the first token of a file.
+    private func answer(
+        for file: RelayArguments.TokenFile, from address: BrokerAddress
+    ) throws(CredentialError) -> (request: TokenFileRequest, path: String, answer: TokenFileRequest.Answer) {
+        let request = TokenFileRequest(file)
+        do throws(CredentialError) {
+            let line = try address.ask(request.line, milliseconds: Self.patience)
+            return (request, file.path, try request.answer(line, now: SystemClock().now))
+        } catch {
+            throw CredentialError(
+                error.code, "the token for the file \(UntrustedText.shown(file.path)) is missing: \(error)",
+                hint: error.advice)
+        }
+    }
+
     /// Keeps a file's token valid; it reports a failure unless the request before failed in the same way.
-    private func errand(_ request: TokenFileRequest, _ path: String, due: Int64) -> RelayErrand {
+    private func errand(
+        _ request: TokenFileRequest, _ path: String, _ file: RelayFile, due: Int64
+    ) -> RelayErrand {
         let warn = warn
         var told = ""
         return RelayErrand(request.line, due: due) { line in
             do throws(CredentialError) {
                 guard let line else { throw CredentialError(.temporary, "the broker does not reply") }
                 let answer = try request.answer(line, now: SystemClock().now)
-                try UserOutputFile.replace(path, answer.content, isSecret: true)
+                try file.replace(answer.content)
                 told = ""
                 return answer.pause
             } catch {
@@ -101,9 +120,9 @@ package struct Relay {
         }
     }
 
-    private func remove(_ paths: [String]) {
-        for path in paths {
-            do throws(CredentialError) { try UserOutputFile.withdraw(path) } catch { warn(error) }
+    private func remove(_ files: [RelayFile]) {
+        for file in files {
+            do throws(CredentialError) { try file.remove() } catch { warn(error) }
         }
     }
 

@@ -90,12 +90,27 @@ import Testing
     private let now = Timestamp(epochSeconds: 1_000)
 
     private func grant(_ scope: [String]) -> ConsentGrant {
-        ConsentGrant(
-            caller: caller.key, executable: "/a", entry: "e", scope: scope, created: now, until: now.adding(60))
+        ConsentGrant(question(scope), created: now, until: now.adding(60))
     }
 
     private func question(_ scope: [String], entry: String = "e") -> ConsentQuestion {
         ConsentQuestion(caller: caller, entry: entry, account: "a", type: "T", scope: scope, broker: "b")
+    }
+
+    @Test func `ConsentGrant covers only the account, the type and the origin that the user saw`() {
+        var shown = question(["a"])
+        shown.accountID = "3f0c"
+        shown.origin = "https://a.example"
+        let grant = ConsentGrant(shown, created: now, until: now.adding(60))
+        #expect(grant.covers(shown, at: now))
+        for change: (inout ConsentQuestion) -> Void in [
+            { $0.accountID = "4f0c" }, { $0.type = "U" }, { $0.origin = "https://b.example" }, { $0.origin = nil },
+        ] {
+            var other = shown
+            change(&other)
+            #expect(!grant.covers(other, at: now))
+        }
+        #expect(!self.grant(["a"]).covers(shown, at: now))
     }
 
     @Test func `ConsentGrant covers the scopes that the user saw until its end`() {
@@ -113,5 +128,9 @@ import Testing
         var other = grant.json
         other["caller"] = "x"
         #expect(ConsentGrant(json: other) == nil)
+        // A grant of a version that kept no account applies to none.
+        var old = grant.json
+        old["account"] = nil
+        #expect(ConsentGrant(json: old) == nil)
     }
 }

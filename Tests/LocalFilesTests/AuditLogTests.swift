@@ -218,6 +218,31 @@ import Testing
         #expect(try logs.verify("b").number == 4)
     }
 
+    @Test func `audit prune keeps the last whole line when the line after it is cut`() throws {
+        let log = log()
+        for _ in 0..<3 { try log.write(AuditEvent(.issue)) }
+        let data = try Data(contentsOf: URL(fileURLWithPath: file()))
+        try (data + Data("{\"t\":\"2023".utf8)).write(to: URL(fileURLWithPath: file()))
+        clock.now += 200 * 86_400_000
+        _ = try logs.prune("b", olderThan: nil)
+        #expect(try text().split(separator: "\n").count == 2)
+        try self.log().write(AuditEvent(.start))
+        let last = try #require(try text("2024-06").split(separator: "\n").last)
+        #expect(last.contains("\"n\":5,"))
+        #expect(try logs.verify("b").number == 5)
+    }
+
+    @Test func `AuditLogFile makes the file of the month before durable when the month changes`() throws {
+        let paths = Mutex<[String]>([])
+        let log = AuditLogFile(
+            broker: "b", stateHome: temporary.path, time: { [clock] in clock.now },
+            synced: { path in paths.withLock { $0.append(path) } })
+        try log.write(AuditEvent(.issue))
+        clock.now += 31 * 86_400_000
+        try log.write(AuditEvent(.issue))
+        #expect(paths.withLock { $0.contains { $0.hasSuffix("2023-11.jsonl") } })
+    }
+
     @Test func `AuditLogFile removes the oldest lines when the log is too large`() throws {
         let log = log(AuditRetention(bytes: 100_000))
         for _ in 0..<10_000 { try log.write(AuditEvent(.issue)) }

@@ -1,6 +1,7 @@
 import Broker
 import CredentialCore
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 
@@ -203,8 +204,24 @@ import Testing
         #expect(try ask("exit 1") == nil)
         let log = try String(contentsOfFile: temporary.path + "/log", encoding: .utf8)
         #expect(
-            log.contains("SETDESC credmgr: uid:1 requests a token%0ACaller: uid:1 (pid 2), uid:1%0AAccount: 100%25")
+            log.contains("SETDESC Caller: uid:1 (pid 2), uid:1%0AAccount: 100%25")
         )
+    }
+
+    @Test func `PinentryPrompt warns and does not ask when the text is too long for a line`() throws {
+        #expect(try ask("echo OK") == .once)
+        let scope = (0..<20).map { "scope\($0)-" + String(repeating: "%", count: 20) }
+        let long = ConsentText(
+            ConsentQuestion(
+                caller: Caller(uid: 1, pid: 2, key: CallerKey(kind: .uid, value: "1")), entry: "e", account: "a",
+                type: "Work", scope: scope, broker: "b")
+        ) { $0.description }
+        let warnings = Mutex<[String]>([])
+        let prompt = PinentryPrompt(environment: ["PATH": "\(temporary.path):/usr/bin:/bin"]) { warning in
+            warnings.withLock { $0.append(warning.message) }
+        }
+        #expect(prompt.ask(long, milliseconds: 10_000) == nil)
+        #expect(warnings.withLock { $0.count == 1 && $0[0].contains("longer than 1,000 bytes") })
     }
 
     @Test func `PinentryPrompt is not here without the program`() {

@@ -65,12 +65,13 @@ final class SetClock: WallClock {
     }
 
     private func question(
-        _ key: String = "1:2", entry: String = "e", scope: [String] = ["a"], always: Bool = false
+        _ key: String = "1:2", entry: String = "e", scope: [String] = ["a"], always: Bool = false,
+        account: String = "ada@example.com", origin: String? = nil
     ) -> ConsentQuestion {
         ConsentQuestion(
             caller: Caller(uid: 1, pid: 2, executable: "/usr/bin/x", key: CallerKey(kind: .exe, value: key)),
             entry: entry,
-            account: "ada@example.com", type: "Work", scope: scope, broker: "b", always: always)
+            account: account, type: "Work", scope: scope, origin: origin, broker: "b", always: always)
     }
 
     @Test func `PromptingConsent prompts each time when the answer is once`() {
@@ -109,6 +110,18 @@ final class SetClock: WallClock {
         #expect(consent.decide(question(entry: "f")) == .refused)
         #expect(consent.decide(question("1:3")) == .refused)
         #expect(consent.decide(question(scope: ["a", "z"])) == .refused)
+    }
+
+    @Test func `PromptingConsent prompts for another account or origin, and keeps both consents`() throws {
+        let prompt = MemoryPrompt([.remember, .remember, .remember, .no]), consent = consent([prompt])
+        for _ in 0..<2 {
+            #expect(consent.decide(question()) == .granted)
+            #expect(consent.decide(question(account: "eve@example.com")) == .granted)
+            #expect(consent.decide(question(origin: "https://a.example")) == .granted)
+        }
+        #expect(prompt.count == 3)
+        #expect(try grants.grants(of: "b").count == 3)
+        #expect(consent.decide(question(origin: "https://b.example")) == .refused)
     }
 
     @Test func `PromptingConsent stores no grant when each request needs a prompt`() throws {

@@ -6,6 +6,8 @@ public struct ConsentQuestion: Sendable, Equatable {
     public var entry: String
     /// The account, as users know it: its user name or label.
     public var account: String
+    /// The account's ID; without it, grants compare ``account``.
+    public var accountID: String?
     /// The account type.
     public var type: String
     /// The scopes of the request.
@@ -19,12 +21,13 @@ public struct ConsentQuestion: Sendable, Equatable {
 
     /// Makes a question.
     public init(
-        caller: Caller, entry: String, account: String, type: String, scope: [String] = [], origin: String? = nil,
-        broker: String, always: Bool = false
+        caller: Caller, entry: String, account: String, accountID: String? = nil, type: String,
+        scope: [String] = [], origin: String? = nil, broker: String, always: Bool = false
     ) {
         self.caller = caller
         self.entry = entry
         self.account = account
+        self.accountID = accountID
         self.type = type
         self.scope = scope
         self.origin = origin
@@ -51,6 +54,6 @@ public enum ConsentAnswer: Sendable, Equatable {
 public protocol ConsentDecider: Sendable {
     /// Decides a question; blocks at most for `prompt_timeout`.
     ///
-    /// Requests of the same caller, entry and scope share one prompt.
+    /// Requests of the same caller, entry, account, scope and origin share one prompt.
     func decide(_ question: ConsentQuestion) -> ConsentAnswer
 }

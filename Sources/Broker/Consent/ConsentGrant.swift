@@ -9,6 +9,12 @@ public struct ConsentGrant: Sendable, Equatable {
     public var executable: String?
     /// The name of the entry.
     public var entry: String
+    /// The ID of the account that the user saw, or its name without an ID.
+    public var account: String
+    /// The account type that the user saw.
+    public var type: String
+    /// The origin that the user saw; `nil` for a request without an origin.
+    public var origin: String?
     /// The scopes that the user saw; a request for others needs a new prompt.
     public var scope: [String]
     /// The time of the consent.
@@ -16,13 +22,24 @@ public struct ConsentGrant: Sendable, Equatable {
     /// The end of the grant.
     public var until: Timestamp
 
-    /// Makes a grant.
-    public init(
-        caller: CallerKey, executable: String?, entry: String, scope: [String], created: Timestamp, until: Timestamp
+    /// Makes the grant of what a question showed.
+    public init(_ question: ConsentQuestion, created: Timestamp, until: Timestamp) {
+        self.init(
+            caller: question.caller.key, executable: question.caller.executable, entry: question.entry,
+            account: question.accountID ?? question.account, type: question.type, origin: question.origin,
+            scope: question.scope, created: created, until: until)
+    }
+
+    private init(
+        caller: CallerKey, executable: String?, entry: String, account: String, type: String, origin: String?,
+        scope: [String], created: Timestamp, until: Timestamp
     ) {
         self.caller = caller
         self.executable = executable
         self.entry = entry
+        self.account = account
+        self.type = type
+        self.origin = origin
         self.scope = scope
         self.created = created
         self.until = until
@@ -30,8 +47,14 @@ public struct ConsentGrant: Sendable, Equatable {
 
     /// Whether the grant answers a question at `now`. A grant from the future does not: the clock was set back.
     public func covers(_ question: ConsentQuestion, at now: Timestamp) -> Bool {
-        caller == question.caller.key && entry == question.entry && created <= now && now < until
+        isBeside(ConsentGrant(question, created: created, until: until)) && created <= now && now < until
             && question.scope.allSatisfy(scope.contains)
+    }
+
+    /// Whether another grant differs at most in scopes and times, so that a file keeps one of both.
+    public func isBeside(_ other: ConsentGrant) -> Bool {
+        caller == other.caller && entry == other.entry && account == other.account && type == other.type
+            && origin == other.origin
     }
 
     /// The grant as a file keeps it and lists show it.
@@ -40,23 +63,27 @@ public struct ConsentGrant: Sendable, Equatable {
         json["caller"] = .string(caller.description)
         json["executable"] = JSONValue(executable)
         json["entry"] = .string(entry)
+        json["account"] = .string(account)
+        json["type"] = .string(type)
+        json["origin"] = JSONValue(origin)
         json["scope"] = JSONValue(scope)
         json["created"] = .string(created.rfc3339)
         json["until"] = .string(until.rfc3339)
         return json
     }
 
-    /// Reads the output of ``json``; `nil` for another object.
+    /// Reads the output of ``json``; `nil` for another object, and for a grant that names no account.
     public init?(json: JSONObject) {
         guard let caller = json["caller"]?.string.flatMap({ CallerKey($0) }), let entry = json["entry"]?.string,
+            let account = json["account"]?.string, let type = json["type"]?.string,
             let scope = json["scope"]?.array, case let words = scope.compactMap(\.string),
             words.count == scope.count,
             let created = json["created"]?.string.flatMap(Timestamp.init(rfc3339:)),
             let until = json["until"]?.string.flatMap(Timestamp.init(rfc3339:))
         else { return nil }
         self.init(
-            caller: caller, executable: json["executable"]?.string, entry: entry, scope: words, created: created,
-            until: until)
+            caller: caller, executable: json["executable"]?.string, entry: entry, account: account, type: type,
+            origin: json["origin"]?.string, scope: words, created: created, until: until)
     }
 }
 
@@ -70,7 +97,7 @@ public protocol ConsentGrants: Sendable {
     ///
     /// - Throws: ``ErrorCode/inputOutput``; ``ErrorCode/storeDamaged`` for a file that this machine did not seal.
     func grants(of broker: String) throws(CredentialError) -> [ConsentGrant]
-    /// Adds a grant, in place of one of the same caller and entry. Ended grants are removed.
+    /// Adds a grant, in place of one of the same caller, entry, account and origin. Ended grants are removed.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
     func add(_ grant: ConsentGrant, to broker: String) throws(CredentialError)

@@ -9,12 +9,21 @@ package struct PinentryPrompt: ConsentPrompt {
     private static let refusals: Set<UInt32> = [99, 114, 198]
     private static let program = "pinentry"
 
+    /// The greatest length of a line in bytes, without its end.
+    private static let limit = 1_000
+
     private let environment: [String: String]
+    private let warn: @Sendable (CredentialError) -> Void
 
     /// Makes a prompt.
     ///
-    /// - Parameter environment: the environment of the server, with `PATH` and the display.
-    package init(environment: [String: String]) { self.environment = environment }
+    /// - Parameters:
+    ///   - environment: the environment of the server, with `PATH` and the display.
+    ///   - warn: receives the reason why a text cannot be shown.
+    package init(environment: [String: String], warn: @escaping @Sendable (CredentialError) -> Void = { _ in }) {
+        self.environment = environment
+        self.warn = warn
+    }
 
     package func ask(_ text: ConsentText, milliseconds: Int32) -> ConsentChoice? {
         guard let path = ExecutablePath.find(Self.program, environment: environment) else { return nil }
@@ -23,9 +32,18 @@ package struct PinentryPrompt: ConsentPrompt {
         if let terminal = environment["GPG_TTY"] { commands.append("OPTION ttyname=\(Self.escaped(terminal))") }
         if let type = environment["TERM"] { commands.append("OPTION ttytype=\(Self.escaped(type))") }
         commands += [
-            "SETTITLE credmgr", "SETDESC " + Self.escaped(([text.title] + text.lines).joined(separator: "\n")),
+            // The lines name the caller, so the title adds no fact.
+            "SETTITLE credmgr", "SETDESC " + Self.escaped(text.lines.joined(separator: "\n")),
             "SETOK " + Self.escaped(label(.once, text)), "SETCANCEL " + Self.escaped(label(.no, text)), "CONFIRM",
         ]
+        guard commands.allSatisfy({ $0.utf8.count <= Self.limit }) else {
+            // A part of the text would hide what is released.
+            warn(
+                CredentialError(
+                    .unsupported, "pinentry cannot show the request: the text is longer than 1,000 bytes",
+                    hint: "add desktop or terminal to ask_by"))
+            return nil
+        }
         var launch = SpawnConfiguration(
             path, [], environment: environment.filter { !$0.key.hasPrefix("CREDMGR_PASSPHRASE") })
         launch.endsItsGroup = true

@@ -43,6 +43,8 @@ package final class PromptingConsent: ConsentDecider {
     /// The requests that share an answer.
     private struct Share: Sendable, Equatable {
         let entry: String
+        let account: String
+        let type: String
         let scope: Set<String>
         let origin: String?
         let always: Bool
@@ -76,7 +78,8 @@ package final class PromptingConsent: ConsentDecider {
     package func decide(_ question: ConsentQuestion) -> ConsentAnswer {
         let deadline = Deadline(milliseconds: parts.timeout)
         let share = Share(
-            entry: question.entry, scope: Set(question.scope), origin: question.origin, always: question.always)
+            entry: question.entry, account: question.accountID ?? question.account, type: question.type,
+            scope: Set(question.scope), origin: question.origin, always: question.always)
         while true {
             if isGranted(question) { return .granted }
             switch step(question, share) {
@@ -140,9 +143,7 @@ package final class PromptingConsent: ConsentDecider {
 
     private func remember(_ question: ConsentQuestion) {
         let now = parts.clock.now
-        let grant = ConsentGrant(
-            caller: question.caller.key, executable: question.caller.executable, entry: question.entry,
-            scope: question.scope, created: now, until: now.adding(parts.remember))
+        let grant = ConsentGrant(question, created: now, until: now.adding(parts.remember))
         do throws(CredentialError) { try parts.grants.add(grant, to: parts.broker) } catch { parts.warn(error) }
     }
 

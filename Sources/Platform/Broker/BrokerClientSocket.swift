@@ -12,9 +12,12 @@ package enum BrokerClientSocket {
     /// - Parameters:
     ///   - path: `CREDMGR_SOCK`.
     ///   - user: `CREDMGR_SOCK_UID`: a number, or `any`.
+    ///   - milliseconds: how long to wait while the server's queue is full.
     /// - Throws: ``ErrorCode/denied`` if others can write the socket's directory, or if the server's user is
     ///   another; ``ErrorCode/temporary`` if no server is there.
-    package static func connect(to path: String, user: String?) throws(CredentialError) -> UnixConnection {
+    package static func connect(
+        to path: String, user: String?, milliseconds: Int32 = UnixSocket.patience
+    ) throws(CredentialError) -> UnixConnection {
         let shown = CredentialError.shownPath(path)
         guard path.utf8.first == UInt8(ascii: "/") else {
             throw CredentialError(.usage, "CREDMGR_SOCK must be an absolute path, not '\(shown)'")
@@ -32,7 +35,7 @@ package enum BrokerClientSocket {
                 .denied, "others can write the directory of the socket \(shown)", hint: "chmod go-w '\(directory)'")
         }
         try check(UInt32(status.st_uid), user, isReadOnly, shown)
-        let connection = try UnixSocket.connect(to: path)
+        let connection = try UnixSocket.connect(to: path, milliseconds: milliseconds)
         try check(try connection.peer().user, user, isReadOnly, shown)
         return connection
     }
@@ -49,9 +52,9 @@ package enum BrokerClientSocket {
     package static func exchange(
         _ line: [UInt8], at path: String, user: String?, limit: Int, seconds: Int
     ) throws(CredentialError) -> [UInt8] {
+        let clock = Stopwatch()
         let connection = try connect(to: path, user: user)
         try connection.write(line + [UInt8(ascii: "\n")])
-        let clock = Stopwatch()
         var reply: [UInt8] = []
         while true {
             let left = Int64(seconds) * 1_000 - clock.elapsed

@@ -33,15 +33,30 @@ package enum UnixSocket {
         return FileDescriptor(owning: number)
     }
 
+    /// How long a connection waits in a full queue of the server, in milliseconds.
+    package static let patience: Int32 = 10_000
+
     /// Connects to a socket.
     ///
-    /// - Throws: ``ErrorCode/temporary`` if no process listens there; ``ErrorCode/inputOutput``.
-    package static func connect(to path: String) throws(CredentialError) -> UnixConnection {
+    /// - Parameter milliseconds: how long to wait while the server's queue is full; at least 1.
+    /// - Throws: ``ErrorCode/temporary`` if no process listens there, or if the queue stays full;
+    ///   ``ErrorCode/inputOutput``.
+    package static func connect(
+        to path: String, milliseconds: Int32 = patience
+    ) throws(CredentialError) -> UnixConnection {
         let descriptor = try make(path)
+        guard linux_limit_sending(descriptor.number, max(milliseconds, 1)) == 0 else {
+            throw .system("cannot connect to the socket", path, number: errno)
+        }
         while unsafe withAddress(path, { unsafe linux_connect(descriptor.number, $0, $1) }) != 0 {
             let number = errno
             if number == EINTR { continue }
-            if [ENOENT, ECONNREFUSED, EAGAIN].contains(number) {
+            if number == EAGAIN {
+                throw CredentialError(
+                    .temporary, "cannot connect to the socket \(CredentialError.shownPath(path)): too many connections",
+                    hint: "try again", details: ["connect: error \(number)"])
+            }
+            if [ENOENT, ECONNREFUSED].contains(number) {
                 throw CredentialError(
                     .temporary, "cannot connect to the socket \(CredentialError.shownPath(path)): no server",
                     details: ["connect: error \(number)"])
@@ -51,12 +66,13 @@ package enum UnixSocket {
         return UnixConnection(descriptor)
     }
 
-    /// Whether a server listens on a socket.
+    /// Whether a server listens on a socket; one with a full queue does.
     package static func isServed(_ path: String) -> Bool {
-        do throws(CredentialError) {
-            _ = try connect(to: path)
-            return true
-        } catch { return false }
+        guard let descriptor = try? make(path), linux_limit_sending(descriptor.number, 1) == 0 else { return false }
+        while unsafe withAddress(path, { unsafe linux_connect(descriptor.number, $0, $1) }) != 0 {
+            if errno != EINTR { return errno == EAGAIN }
+        }
+        return true
     }
 
     /// The directory of a socket.

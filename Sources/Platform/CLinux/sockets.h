@@ -66,6 +66,12 @@ static inline int linux_listen_on_loopback(uint16_t *port) {
     return listener;
 }
 
+/// Limits how long connect(2) and blocking sends of a socket wait (SO_SNDTIMEO); at least one millisecond.
+static inline int linux_limit_sending(int socket, int milliseconds) {
+    long limit[2] = {milliseconds / 1000, (milliseconds % 1000) * 1000L};
+    return linux_libc_setsockopt(socket, 1, 21, limit, sizeof limit);
+}
+
 /// The next connection of a listener; its socket sends at once (TCP_NODELAY).
 static inline int linux_accept_program(int listener) {
     int on = 1;

@@ -84,12 +84,29 @@ package struct ForegroundChild: ~Copyable, Sendable {
         return FileDescriptor(owning: number)
     }
 
-    private static var awaited: sigset_t {
+    fileprivate static var awaited: sigset_t {
         var awaited = sigset_t()
         unsafe sigemptyset(&awaited)
         for number in passedOn { unsafe sigaddset(&awaited, number) }
         unsafe sigaddset(&awaited, SIGCHLD)
         return awaited
+    }
+}
+
+/// Holds the signals that a ``ForegroundChild`` passes on, for work before its start that must be taken back.
+package struct HeldSignals {
+    private var before = sigset_t()
+
+    /// Holds the signals of this thread: they wait.
+    package init() {
+        var awaited = ForegroundChild.awaited
+        unsafe pthread_sigmask(SIG_BLOCK, &awaited, &before)
+    }
+
+    /// Lets the signals act that came meanwhile. A child that was started takes them, so this is for a failure.
+    package func release() {
+        var before = before
+        unsafe pthread_sigmask(SIG_SETMASK, &before, nil)
     }
 }
 

@@ -14,11 +14,15 @@ package struct BrokerAddress: Sendable {
         self.user = user
     }
 
+    /// How long the relay's only thread waits for a place in the broker's queue, in milliseconds.
+    private static let patience: Int32 = 5
+
     /// Connects, and checks the directory and the server's user.
     ///
     /// - Throws: as ``BrokerClientSocket/connect(to:user:)``.
     func connect() throws(CredentialError) -> StreamSocket {
-        StreamSocket(try BrokerClientSocket.connect(to: path, user: user))
+        StreamSocket(
+            try BrokerClientSocket.connect(to: path, user: user, milliseconds: Self.patience))
     }
 
     /// Sends a line and waits for its reply.
@@ -27,9 +31,9 @@ package struct BrokerAddress: Sendable {
     /// - Returns: the reply without its newline.
     /// - Throws: as ``BrokerClientSocket/connect(to:user:)``; ``ErrorCode/temporary`` if there is no reply in time.
     package func ask(_ line: [UInt8], milliseconds: Int64) throws(CredentialError) -> [UInt8] {
+        let watch = Stopwatch()
         let connection = try BrokerClientSocket.connect(to: path, user: user)
         try connection.write(line)
-        let watch = Stopwatch()
         var reply: [UInt8] = []
         while watch.elapsed < milliseconds, reply.count <= RelayErrand.limit {
             let left = milliseconds - watch.elapsed

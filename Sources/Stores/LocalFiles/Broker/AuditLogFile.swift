@@ -18,6 +18,7 @@ package final class AuditLogFile: AuditWriter {
     private let key: MachineKey
     private let time: @Sendable () -> Int64
     private let copy: (@Sendable (String) -> Void)?
+    private let synced: (@Sendable (String) -> Void)?
     private let retention: AuditRetention
     private let state = Mutex(State())
 
@@ -38,15 +39,18 @@ package final class AuditLogFile: AuditWriter {
     ///   - time: milliseconds since 1970-01-01T00:00:00Z.
     ///   - retention: the lines that are kept.
     ///   - copy: receives each line after it is written, as for the system journal.
+    ///   - synced: receives the path of each file that was made durable.
     package init(
         broker: String, stateHome: String, random: any RandomSource = SystemRandom(),
         time: @escaping @Sendable () -> Int64 = { SystemTime.sinceEpoch },
-        retention: AuditRetention = AuditRetention(), copy: (@Sendable (String) -> Void)? = nil
+        retention: AuditRetention = AuditRetention(), copy: (@Sendable (String) -> Void)? = nil,
+        synced: (@Sendable (String) -> Void)? = nil
     ) {
         self.broker = broker
         self.stateHome = stateHome
         self.time = time
         self.copy = copy
+        self.synced = synced
         self.retention = retention
         key = MachineKey("audit.key", in: ["credmgr"], below: stateHome, random: random)
     }
@@ -66,7 +70,7 @@ package final class AuditLogFile: AuditWriter {
     ///
     /// - Throws: ``ErrorCode/inputOutput``, ``ErrorCode/temporary``.
     package func sync() throws(CredentialError) {
-        try state.withLock { (state) throws(CredentialError) in try Self.sync(&state) }
+        try state.withLock { (state) throws(CredentialError) in try makeDurable(state.file) }
     }
 
     // MARK: Lines
@@ -92,7 +96,7 @@ package final class AuditLogFile: AuditWriter {
             }
             lines.append(try append(event, tag, now, file, &state))
             if event.what == .deny || event.what == .answer || event.what == .stop {
-                try Self.sync(&state)
+                try makeDurable(state.file)
             } else {
                 try scheduleSync(&state)
             }
@@ -112,7 +116,10 @@ package final class AuditLogFile: AuditWriter {
         {
             if state.linesUntilRetention > 0 { return file }
         }
+        let previous = state.file
         state.file = nil
+        // The sync that is due is of the file that is open then.
+        if state.isSyncing, name != state.end.name, let previous { try makeDurable(previous) }
         if state.linesUntilRetention <= 0 || name != state.end.name {
             state.linesUntilRetention = Self.retentionInterval
             _ = try retention.apply(place.folder, now: now)
@@ -178,7 +185,7 @@ package final class AuditLogFile: AuditWriter {
         } catch {
             // Without a thread, the line is synced at once.
             state.isSyncing = false
-            try Self.sync(&state)
+            try makeDurable(state.file)
         }
     }
 
@@ -190,15 +197,20 @@ package final class AuditLogFile: AuditWriter {
             return state.file
         }
         guard let file else { return }
-        do throws(CredentialError) { try file.sync() } catch { state.withLock { $0.file = nil } }
+        do throws(CredentialError) { try makeDurable(file) } catch { state.withLock { $0.file = nil } }
     }
 
-    private static func sync(_ state: inout State) throws(CredentialError) { try state.file?.sync() }
+    private func makeDurable(_ file: OpenLogFile?) throws(CredentialError) {
+        guard let file else { return }
+        try file.sync()
+        synced?(file.path)
+    }
 }
 
 /// A file of the log, open for appending.
 final class OpenLogFile: Sendable {
-    private let path: String
+    /// The path.
+    let path: String
     private let file: FileDescriptor
 
     init(_ folder: borrowing PrivateDirectory, _ name: String) throws(CredentialError) {

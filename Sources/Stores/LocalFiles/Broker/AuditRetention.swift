@@ -51,14 +51,29 @@ package struct AuditRetention: Sendable {
         return removed
     }
 
-    /// Removes the first lines of a file while they are to go. The last line of the last file stays.
+    /// The file with the last whole line, which carries the count on; `nil` for a log without a whole line.
+    private func keeper(_ folder: borrowing PrivateDirectory) throws(CredentialError) -> String? {
+        for name in try AuditFolder.names(folder).reversed() {
+            guard let file = try folder.openExisting(name) else { continue }
+            var reader = LogLines(), offset: Int64 = 0
+            while case let chunk = file.read(1 << 16, at: offset), !chunk.isEmpty {
+                offset += Int64(chunk.count)
+                if reader.take(chunk).contains(where: { AuditLinks($0) != nil }) { return name }
+            }
+        }
+        return nil
+    }
+
+    /// Removes the first lines of a file while they are to go. The last whole line of the log stays, and the cut
+    /// ones behind it.
     private func removeBeginning(
         of name: String, _ folder: borrowing PrivateDirectory, _ goes: (_ line: AuditLinks, _ offset: Int64) -> Bool
     ) throws(CredentialError) -> (removed: Int64, isKept: Bool) {
         guard let file = try folder.openExisting(name) else { return (0, false) }
         let size = file.size
-        let isLast = try AuditFolder.names(folder).last == name
-        var reader = LogLines(), end: Int64 = 0, lastStart: Int64 = 0, offset: Int64 = 0
+        guard let keeper = try keeper(folder), name <= keeper else { return (0, true) }
+        let isLast = name == keeper
+        var reader = LogLines(), end: Int64 = 0, lastStart: Int64 = 0, offset: Int64 = 0, isKept = false
         search: while true {
             let chunk = file.read(1 << 16, at: offset)
             if chunk.isEmpty { break }
@@ -66,18 +81,20 @@ package struct AuditRetention: Sendable {
             for line in reader.take(chunk) {
                 let next = end + Int64(line.count) + 1
                 // A cut line goes with the lines around it.
-                if let links = AuditLinks(line), !goes(links, end) { break search }
-                lastStart = end
+                let links = AuditLinks(line)
+                if let links, !goes(links, end) {
+                    isKept = true
+                    break search
+                }
+                if links != nil { lastStart = end }
                 end = next
             }
         }
-        // A file whose lines all go is removed. Of the last file, the last line stays, whole or cut.
-        if end >= size || end > 0 && end + Int64(reader.rest.count) >= size && !isLast {
-            guard isLast else {
-                try folder.remove(name)
-                return (size, false)
-            }
-            end = lastStart
+        // A file whose lines all go is removed. Of the last file with a whole line, that line stays.
+        if !isKept, isLast { end = lastStart }
+        if !isKept, !isLast {
+            try folder.remove(name)
+            return (size, false)
         }
         if end == 0 { return (0, true) }
         try folder.removeBeginning(of: name, count: end)

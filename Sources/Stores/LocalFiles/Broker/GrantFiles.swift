@@ -63,7 +63,7 @@ package final class GrantFiles: ConsentGrants {
         // A file that cannot be opened holds no grant that applies.
         var grants = (try? read(folder, broker)) ?? []
         let now = clock.now
-        grants.removeAll { $0.until <= now || $0.caller == grant.caller && $0.entry == grant.entry }
+        grants.removeAll { $0.until <= now || $0.isBeside(grant) }
         grants = grants.suffix(Self.countLimit - 1) + [grant]
         try write(grants, folder, broker)
     }
