@@ -260,7 +260,8 @@ package struct BrokerClient: Sendable {
         var input = JSONObject()
         input["apiVersion"] = info["apiVersion"]
         input["spec"] = ["cluster": ["server": cluster["server"] ?? .null]]
-        return JSONValue.object(try helper("kubernetes", input: input, entry: try entry(words))).bytes() + [UInt8(ascii: "\n")]
+        let output = try helper("kubernetes", input: input, entry: try entry(words))
+        return JSONValue.object(output).bytes() + [UInt8(ascii: "\n")]
     }
 }
 

@@ -75,6 +75,33 @@ struct BrokerBoundsTests {
         #expect(one.failure { $0.issuer = "https://other.example.com" }?.error == .rate)
     }
 
+    // MARK: Refused tokens
+
+    @Test func `a refused token is replaced by one of the same kind when it was for another resource`() throws {
+        let scene = try BrokerScene()
+        _ = try scene.release { ask in
+            ask.scope = ["read"]
+            ask.resource = "https://r.example/2"
+            ask.minValid = 900
+        }
+        for _ in 0..<2 {
+            let token = try scene.service.replacement(of: Secret("t0"), entry: nil, to: BrokerScene.caller)
+            #expect(token.accessToken == Secret("t1"))
+        }
+        #expect(scene.issuer.orders.allSatisfy { $0.scope == ["read"] && $0.resource == "https://r.example/2" })
+        #expect(scene.issuer.orders.map(\.minValid) == [900, 900, 900, 900])
+        #expect(scene.issuer.orders.map(\.forceRefresh) == [false, false, true, false])
+    }
+
+    @Test func `a refused token is denied when the broker does not know it`() throws {
+        let scene = try BrokerScene()
+        #expect(throws: BrokerFailure.denied(.notInBroker)) {
+            try scene.service.replacement(of: Secret("other"), entry: nil, to: BrokerScene.caller)
+        }
+        #expect(scene.issuer.orders.map(\.forceRefresh) == [false])
+        #expect(scene.log.kinds == [.deny])
+    }
+
     // MARK: Roles
 
     private static let clouds = #","clouds":{"aws":{"entry":"w","role_arn":"\#(role)"}}"#

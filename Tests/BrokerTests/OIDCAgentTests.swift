@@ -154,7 +154,8 @@ final class MemoryReleaser: TokenReleaser {
 
     func release(_ ask: TokenAsk, to caller: Caller) throws(BrokerFailure) -> ReleasedToken {
         asks.withLock { $0.append(ask) }
-        guard ask.entry ?? "work" == "work", ask.issuer?.hasPrefix("https://login.") ?? true else { throw .denied(.notInBroker) }
+        guard ask.entry ?? "work" == "work", ask.issuer?.hasPrefix("https://login.") ?? true
+        else { throw .denied(.notInBroker) }
         return ReleasedToken(
             accessToken: Secret("T"), expiresOn: 1_795_700_000, issuer: "https://login.example.com/",
             accountID: "a",

@@ -19,7 +19,8 @@ import Testing
             }
         }
 
-        private static let list = #"{"ok":true,"entries":["#
+        private static let list =
+            #"{"ok":true,"entries":["#
             + #"{"name":"one","type":"Work","account":{"id":"1","type":"Work","username":"ada@example.com"}},"#
             + #"{"name":"two","type":"Work","account":{"id":"2","type":"Work","username":"bob@example.com"}},"#
             + #"{"name":"three","type":"Other","account":null}]}"#

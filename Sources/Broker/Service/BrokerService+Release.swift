@@ -155,6 +155,7 @@ extension BrokerService: TokenReleaser {
         let idToken = try checked(issued, entry, account, ask)
         try recordIssue(of: issued, entry, account, ask, caller)
         let token = issued.token
+        state.withLock { $0.orders.keep(ask, of: token.token, entry: entry.name) }
         return ReleasedToken(
             accessToken: token.token, tokenType: token.tokenType,
             expiresOn: token.hasKnownEnd ? token.expiresAt.epochSeconds : nil, scope: token.scope,
@@ -211,12 +212,14 @@ extension BrokerService: TokenReleaser {
 
     // MARK: Refusals and proofs
 
-    /// Returns another token after the API has refused one (`refused`).
+    /// Returns another token after the API has refused one (`refused`): a token for the same scope, resource and
+    /// audience.
     ///
     /// - Parameters:
     ///   - entryName: the entry; `nil` for the broker's only one.
     ///   - refusedToken: the token that the API refused.
-    /// - Throws: `rate` for the second refresh of an entry in a minute; as ``release(_:to:)``.
+    /// - Throws: `rate` for the second refresh of an entry in a minute; `denied` with `not_in_broker` for a token
+    ///   that is neither released nor current; as ``release(_:to:)``.
     public func replacement(
         of refusedToken: Secret, entry entryName: String?, to caller: Caller
     ) throws(BrokerFailure) -> ReleasedToken {
@@ -226,15 +229,23 @@ extension BrokerService: TokenReleaser {
             try admit()
             let entry = try entry(name: entryName, type: nil), account = try account(entry)
             name = entry.name
-            var ask = TokenAsk(entry: entry.name)
+            let known = state.withLock { $0.orders.ask(of: refusedToken, entry: entry.name) }
+            var ask = known ?? TokenAsk(entry: entry.name)
             ask.why = why
+            // The reply has no ID token.
+            ask.wantsIDToken = false
+            ask.idTokenAudience = nil
             var order = try order(ask, of: entry, account)
             try obtainConsent(ask, order, entry, account, caller)
             var issued = try issue(order, account, entry, ask, caller)
             if issued.token.token == refusedToken {
+                state.withLock { [ask] in $0.orders.keep(ask, of: refusedToken, entry: entry.name) }
                 try noteRefusal(of: entry.name)
                 order.forceRefresh = true
                 issued = try issue(order, account, entry, ask, caller)
+            } else if known == nil {
+                // The caller would send the entry's default token to the server of another one.
+                throw BrokerFailure.denied(.notInBroker)
             }
             return try released(issued, entry, account, ask, caller)
         } catch {

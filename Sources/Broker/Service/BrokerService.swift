@@ -53,6 +53,8 @@ public final class BrokerService: Sendable {
         var minute = RequestWindow()
         /// When each entry was refreshed because of a refusal.
         var refusals: [String: Timestamp] = [:]
+        /// The requests of released tokens.
+        var orders = IssuedOrders()
         var refusedRequests = 0
         var whenFinished: (@Sendable () -> Void)?
     }
