@@ -84,7 +84,8 @@ package struct Program: Sendable {
     /// The error of a command line, with a hint that explains the word without a place.
     private func advised(_ error: CredentialError, _ words: [String], _ parser: ArgumentParser) -> CredentialError {
         // At a broker's socket the names of this machine's types and accounts are not read.
-        guard BrokerClient.path({ context.environment[$0] }) == nil, error.code == .usage, let stray = parser.stray(words),
+        guard BrokerClient.path({ context.environment[$0] }) == nil, error.code == .usage,
+            let stray = parser.stray(words),
             let hint = MisplacedArgument(stray.word).hint(for: stray.command, context)
         else { return error }
         var error = error

@@ -118,7 +118,8 @@ struct BrokerLineTests {
     }
 
     @Test func `an open connection gets no token when callers are narrowed`() throws {
-        let without = BrokerScene.open.replacing(#""ask":"never""#, with: #""ask":"never","callers":{"users":["root"]}"#)
+        let without = BrokerScene.open.replacing(
+            #""ask":"never""#, with: #""ask":"never","callers":{"users":["root"]}"#)
         let connection = ScriptedConnection([Array((#"{"op":"token"}"# + "\n").utf8)])
         scene.file.put(.replaced(try BrokerConfigurationTests.read(without)))
         dispatcher.serve(

@@ -16,12 +16,18 @@ import Testing
         cryptography: LibCryptography(), environment: ["CREDMGR_SOCK": "/memory/run/sock"])
     private let host = ScriptedBrokerHost()
 
-    private func run(_ words: String..., hasPerson: Bool = false) -> CommandScene.Outcome {
+    private struct Outcome {
+        let status: Int32
+        let output: String
+        let notices: String
+    }
+
+    private func run(_ words: String..., hasPerson: Bool = false) -> Outcome {
         let console = MemoryConsole(answers: hasPerson ? [] : nil)
         var context = scene.context(console)
         context.brokers = host
         let status = Program(context: context).run(words)
-        return CommandScene.Outcome(status: status, output: console.result, notices: console.notices)
+        return Outcome(status: status, output: console.result, notices: console.notices)
     }
 
     @Test func `credmgr alone shows the broker's entries when CREDMGR_SOCK is set`() {
