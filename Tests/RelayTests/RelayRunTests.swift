@@ -28,10 +28,13 @@ import Testing
                 var bytes = [UInt8](repeating: 0, count: 4_096)
                 let size = read(accepted, &bytes, bytes.count)
                 let isHello = String(decoding: bytes[..<max(0, size)], as: UTF8.self).contains("hello")
-                let reply = Array(
-                    (isHello
-                        ? #"{"ok":true,"clouds":[],"speak":["credmgr"],"netns":null}"#
-                        : #"{"ok":true,"access_token":"at-1","expires_on":null}"#).utf8) + [0x0A]
+                // Other threads take the signal of the command's end here: the relay sees the end when the token
+                // ends, after 5 s.
+                let text =
+                    isHello
+                    ? #"{"ok":true,"clouds":[],"speak":["credmgr"],"netns":null}"#
+                    : #"{"ok":true,"access_token":"at-1","expires_on":1}"#
+                let reply = Array(text.utf8) + [0x0A]
                 _ = write(accepted, reply, reply.count)
                 close(accepted)
             }
@@ -72,7 +75,10 @@ import Testing
 
     @Test func `Relay removes its file, and keeps one that the command put in its place`() throws {
         let done = try serve(3), own = temporary.path + "/own", changed = temporary.path + "/changed"
-        let script = "cat '\(own)' >'\(temporary.path)/seen'; echo new >'\(changed).x'; mv '\(changed).x' '\(changed)'"
+        let script = """
+            cat '\(own)' >'\(temporary.path)/seen'
+            echo new >'\(changed).x' && mv '\(changed).x' '\(changed)'
+            """
         let result = run([own, changed], ["sh", "-c", script])
         guard case .success(let ending) = result else {
             Issue.record("\(result)")
@@ -102,6 +108,11 @@ import Testing
     @Test func `HeldSignals keeps a signal until the release`() {
         let pendingWhileHeld = OneShot<Bool, Never>()
         Thread.detachNewThread {
+            // The threads of a test have signals blocked.
+            var own = sigset_t()
+            sigemptyset(&own)
+            sigaddset(&own, SIGUSR1)
+            pthread_sigmask(SIG_UNBLOCK, &own, nil)
             let held = HeldSignals()
             pthread_kill(pthread_self(), SIGUSR1)
             var pending = sigset_t()

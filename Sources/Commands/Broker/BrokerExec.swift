@@ -18,7 +18,11 @@ struct BrokerExec {
     func run(_ session: CommandSession) throws(CredentialError) {
         let context = session.context
         let name = try BrokerFiles.checked(name)
-        let configuration = try BrokerFiles(context).read(name)
+        var configuration = try BrokerFiles(context).read(name)
+        if try TerminalInjection.isPossible(context.programs) {
+            // The command has this terminal, and could answer the prompt itself.
+            configuration.askBy.removeAll { $0 == .terminal }
+        }
         let instance = BrokerInstance.name(of: name, process: context.brokers.process)
         let run = try BrokerRun(
             configuration, instance: instance, BrokerRun.Surroundings(configuration, session), session)

@@ -65,8 +65,18 @@ struct JSONEntries {
 
     /// The text without an entry, the blanks before it, and its comma.
     func without(_ entry: Int) -> String {
+        let short = without(entry, blanks: true)
+        // The newline at the end of a line comment is one of the blanks.
+        let bracket = text.utf8.distance(from: text.startIndex, to: start) - 1
+        let rest = JSONEntries(
+            short, from: short.utf8.index(short.startIndex, offsetBy: bracket), to: short.endIndex)
+        let isWhole = (try? JSONValue.parse(Array(short.utf8), dialect: .commented)) != nil
+        return isWhole && rest?.ranges.count == ranges.count - 1 ? short : without(entry, blanks: false)
+    }
+
+    private func without(_ entry: Int, blanks: Bool) -> String {
         var place = ranges[entry]
-        while place.lowerBound > text.startIndex {
+        while blanks, place.lowerBound > text.startIndex {
             let before = text.utf8.index(before: place.lowerBound)
             guard " \t\r\n".utf8.contains(text.utf8[before]) else { break }
             place = before..<place.upperBound

@@ -14,6 +14,8 @@ struct JSONInsertion: Sendable, Equatable {
     var isKnown = false
     /// Whether the member came with an entry of ours.
     var isMemberOurs = true
+    /// Whether the user chose the file: an entry of the same words in another file is another setup.
+    var isPathChosen = false
 
     private var brackets: (open: String, close: String) { isArray ? ("[", "]") : ("{", "}") }
     private var alone: String { "\n    \(entry)\n  " }
@@ -46,28 +48,31 @@ struct JSONInsertion: Sendable, Equatable {
     /// The text without the entry; `nil` if it is not there as it was written, or in no form if it is known to be
     /// ours.
     func removed(from text: String) -> ManagedBlock.Remainder? {
-        // One that was written first is the last of ours.
-        let last = ",\n    \(entry)", end = "\n  " + brackets.close
-        for piece in (isMemberOurs ? [whole + ",", whole] : []) + [first, last + end, alone] {
-            guard var place = text.range(ofBytes: piece) else { continue }
-            if piece == last + end {
-                place = place.lowerBound..<text.utf8.index(place.lowerBound, offsetBy: last.utf8.count)
-            }
-            let rest = String(text[..<place.lowerBound] + text[place.upperBound...])
-            if rest == Self.newFile.open + Self.newFile.close { return .init(text: "", isFileOurs: true) }
-            let blank = Self.blankFile.open + Self.blankFile.close
-            if rest.hasPrefix(blank), rest.dropFirst(blank.count).allSatisfy(\.isWhitespace) {
-                return .init(text: String(rest.dropFirst(blank.count)), isFileOurs: false)
-            }
-            return .init(text: rest, isFileOurs: false)
-        }
-        guard isKnown, Self.object(text) != nil, let file = JSONEntries(ofFile: text),
-            let inner = entries(of: file),
+        guard Self.object(text) != nil, let file = JSONEntries(ofFile: text),
+            let outer = place(in: file), let inner = JSONEntries(ofMember: file.ranges[outer], in: text),
             let place = inner.ranges.firstIndex(where: { inner.value(of: $0) == value })
         else { return nil }
-        if inner.ranges.count > 1 || !isMemberOurs { return .init(text: inner.without(place), isFileOurs: false) }
-        return file.ranges.firstIndex { $0.contains(inner.start) }
-            .map { .init(text: file.without($0), isFileOurs: false) }
+        guard isKnown || Self.isWritten(inner.ranges[place], as: "\n    \(entry)", in: text) else { return nil }
+        guard inner.ranges.count == 1 else { return .init(text: inner.without(place), isFileOurs: false) }
+        guard isMemberOurs, isKnown || Self.isWritten(file.ranges[outer], as: whole, in: text) else {
+            // The blanks behind the entry are ours if the member was empty before.
+            let isAlone = text[inner.start...].utf8.starts(with: alone.utf8)
+            let end = text.utf8.index(inner.start, offsetBy: isAlone ? alone.utf8.count : 0)
+            let rest = isAlone ? text[..<inner.start] + text[end...] : inner.without(place)[...]
+            return .init(text: String(rest), isFileOurs: false)
+        }
+        let rest = file.without(outer)
+        if rest == Self.newFile.open + Self.newFile.close { return .init(text: "", isFileOurs: true) }
+        let blank = Self.blankFile.open + Self.blankFile.close
+        if rest.hasPrefix(blank), rest.dropFirst(blank.count).allSatisfy(\.isWhitespace) {
+            return .init(text: String(rest.dropFirst(blank.count)), isFileOurs: false)
+        }
+        return .init(text: rest, isFileOurs: false)
+    }
+
+    /// Whether a range and the blanks before it are these bytes.
+    private static func isWritten(_ range: Range<String.Index>, as bytes: String, in text: String) -> Bool {
+        text[..<range.upperBound].utf8.reversed().starts(with: bytes.utf8.reversed())
     }
 
     /// Returns an entry that has our key already, or the same value.
@@ -94,8 +99,11 @@ struct JSONInsertion: Sendable, Equatable {
 
     /// The entries of our member.
     private func entries(of file: JSONEntries) -> JSONEntries? {
-        file.ranges.first { file.value(of: $0)?.object?[member] != nil }
-            .flatMap { JSONEntries(ofMember: $0, in: file.text) }
+        place(in: file).flatMap { JSONEntries(ofMember: file.ranges[$0], in: file.text) }
+    }
+
+    private func place(in file: JSONEntries) -> Int? {
+        file.ranges.firstIndex { file.value(of: $0)?.object?[member] != nil }
     }
 
     /// The object of a file that was not there, and of one that was blank: a form that no user writes by hand tells

@@ -39,23 +39,16 @@ struct JSONMember: Sendable, Equatable {
 
     /// The text without the member; `nil` if the member is missing, or is no longer ours.
     func removed(from text: String) -> ManagedBlock.Remainder? {
-        guard let written else { return nil }
-        let ours = JSONMember(name: name, value: written)
-        for piece in [ours.whole + ",", ours.whole] {
-            guard let place = text.range(ofBytes: piece) else { continue }
-            let rest = String(text[..<place.lowerBound] + text[place.upperBound...])
-            if rest == Self.newFile.open + Self.newFile.close { return .init(text: "", isFileOurs: true) }
-            let blank = Self.blankFile.open + Self.blankFile.close
-            if rest.hasPrefix(blank), rest.dropFirst(blank.count).allSatisfy(\.isWhitespace) {
-                return .init(text: String(rest.dropFirst(blank.count)), isFileOurs: false)
-            }
-            // If these bytes were in a comment or deeper, the member is still there.
-            if Self.object(rest)?[name] == nil { return .init(text: rest, isFileOurs: false) }
-        }
         guard let there = Self.object(text)?[name], isOurs(there), let file = JSONEntries(ofFile: text),
             let place = place(in: file)
         else { return nil }
-        return .init(text: file.without(place), isFileOurs: false)
+        let rest = file.without(place)
+        if rest == Self.newFile.open + Self.newFile.close { return .init(text: "", isFileOurs: true) }
+        let blank = Self.blankFile.open + Self.blankFile.close
+        if rest.hasPrefix(blank), rest.dropFirst(blank.count).allSatisfy(\.isWhitespace) {
+            return .init(text: String(rest.dropFirst(blank.count)), isFileOurs: false)
+        }
+        return .init(text: rest, isFileOurs: false)
     }
 
     /// The member as it is there already, unless an earlier setup wrote it.

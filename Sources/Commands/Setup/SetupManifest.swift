@@ -90,7 +90,11 @@ struct SetupManifest: Sendable {
                 entries.append(Entry(path: edit.path, name: edit.name, users: []))
                 return entries.endIndex - 1
             }()
-        if let lines = edit.lines(in: text) { entries[place].lines = lines }
+        if let lines = edit.lines(in: text) {
+            // A member has one value: the setups of the value before have no setting now.
+            if case .member = edit, entries[place].lines != lines { entries[place].users = [] }
+            entries[place].lines = lines
+        }
         if case .json(let insertion, let path) = edit {
             // One that is ours is there for every entry of ours.
             entries[place].isMemberOurs =
@@ -123,10 +127,10 @@ struct SetupManifest: Sendable {
     }
 
     /// An edit with the known facts: its form when it was written, and its file, should the program's files be
-    /// others by now.
+    /// others by now. A file that the user chose stays the one.
     func known(_ edit: SetupEdit, isToBeUndone: Bool = false) -> SetupEdit {
         var place = place(of: edit)
-        if place == nil, isToBeUndone, !edit.name.isEmpty {
+        if place == nil, isToBeUndone, !edit.name.isEmpty, !edit.isPathChosen {
             place = entries.firstIndex { $0.name == edit.name }
         }
         return place.map { edit.known(by: entries[$0]) } ?? edit
@@ -173,6 +177,15 @@ extension SetupEdit {
         case .member(let member, _): member.name
         case .call(let call): call.name
         case .file, .link: ""
+        }
+    }
+
+    /// Whether the user chose its file.
+    fileprivate var isPathChosen: Bool {
+        switch self {
+        case .json(let insertion, _): insertion.isPathChosen
+        case .member: true
+        case .block, .call, .file, .link: false
         }
     }
 

@@ -109,11 +109,12 @@ extension SetupRecipe {
         let mount = "\"type=bind,source=\(source),target=\(folderInside),readonly\""
         return SetupPlan(
             edits: [
-                .json(JSONInsertion(member: "mounts", isArray: true, entry: mount), path: path),
+                .json(
+                    JSONInsertion(member: "mounts", isArray: true, entry: mount, isPathChosen: true), path: path),
                 .json(
                     JSONInsertion(
                         member: "containerEnv", isArray: false,
-                        entry: "\"CREDMGR_SOCK\": \"\(folderInside)/sock\""), path: path),
+                        entry: "\"CREDMGR_SOCK\": \"\(folderInside)/sock\"", isPathChosen: true), path: path),
             ], proof: nil, notes: ["rebuild the container"])
     }
 

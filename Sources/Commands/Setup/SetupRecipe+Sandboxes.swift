@@ -40,7 +40,9 @@ extension SetupRecipe {
         let entry = "\"\(name)\": {\"command\": \(command), \"timeout_secs\": 30, \"cache_ttl_secs\": 0}"
         return SetupPlan(
             edits: [
-                .json(JSONInsertion(member: "credential_capture", isArray: false, entry: entry), path: path)
+                .json(
+                    JSONInsertion(
+                        member: "credential_capture", isArray: false, entry: entry, isPathChosen: true), path: path)
             ],
             proof: .init(
                 program: "the command", words: [request.command, "token"] + request.selection, output: ["\n"]),

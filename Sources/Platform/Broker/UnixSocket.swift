@@ -53,7 +53,8 @@ package enum UnixSocket {
             if number == EINTR { continue }
             if number == EAGAIN {
                 throw CredentialError(
-                    .temporary, "cannot connect to the socket \(CredentialError.shownPath(path)): too many connections",
+                    .temporary,
+                    "cannot connect to the socket \(CredentialError.shownPath(path)): too many connections",
                     hint: "try again", details: ["connect: error \(number)"])
             }
             if [ENOENT, ECONNREFUSED].contains(number) {
