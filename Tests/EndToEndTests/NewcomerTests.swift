@@ -202,7 +202,8 @@ import Testing
         #expect(
             outcome.standardOutput.contains(
                 "PROBLEM  files: cannot create the directory \(folder)/credmgr: Read-only file system\n"
-                    + "           set XDG_CONFIG_HOME, XDG_DATA_HOME and XDG_STATE_HOME to writable directories\n"), "\(outcome.standardOutput)")
+                    + "           set XDG_CONFIG_HOME, XDG_DATA_HOME and XDG_STATE_HOME to writable directories\n"),
+            "\(outcome.standardOutput)")
     }
 
     @Test(

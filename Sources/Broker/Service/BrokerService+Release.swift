@@ -132,7 +132,8 @@ extension BrokerService: TokenReleaser {
         let rule = configuration.ask
         if rule == .never { return }
         let question = ConsentQuestion(
-            caller: caller, entry: entry.name, account: account.shownName, type: entry.type,
+            caller: caller, entry: entry.name, account: account.shownName, accountID: account.id,
+            type: entry.type,
             scope: order.scope.isEmpty ? account.ownScope : order.scope, origin: ask.origin, broker: name,
             always: rule == .always)
         // The user cannot consent to a part that no prompt shows.

@@ -53,7 +53,7 @@ package struct LocalBrokerRecords: BrokerRecords {
                 switch kind {
                 case .desktop: DesktopPrompt(address: SessionBus.address(environment: environment))
                 case .terminal: TerminalConsentPrompt()
-                case .pinentry: PinentryPrompt(environment: environment)
+                case .pinentry: PinentryPrompt(environment: environment, warn: warn)
                 }
             return NarrowedPrompt(configuration, kind, prompt)
         }
