@@ -1,6 +1,7 @@
 package import CredentialCore
 
-/// A connection whose user is checked again before each request and each reply, as `callers` may have been narrowed.
+/// A connection whose user is checked again before each request and each reply, as `callers` may have been
+/// narrowed.
 package struct CheckedConnection: BrokerConnection {
     private let connection: any BrokerConnection
     private let service: BrokerService
