@@ -1,5 +1,5 @@
 package import Broker
-import CredentialCore
+package import CredentialCore
 import Platform
 
 /// Prompts by `pinentry` with its command `CONFIRM` (Assuan protocol): allow once, or refuse.
