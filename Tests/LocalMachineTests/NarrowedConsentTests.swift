@@ -17,13 +17,13 @@ import Testing
 
     private let caller = Caller(uid: 1, pid: 2, key: CallerKey(kind: .exe, value: "1:2"))
 
-    private var text: ConsentText {
-        ConsentText(
-            ConsentQuestion(
-                caller: caller, entry: "e", account: "ada@example.com", type: "Work", scope: ["a"], broker: "b",
-                always: false)
-        ) { $0.description }
+    private var question: ConsentQuestion {
+        ConsentQuestion(
+            caller: caller, entry: "e", account: "ada@example.com", type: "Work", scope: ["a"], broker: "b",
+            always: false)
     }
+
+    private var text: ConsentText { ConsentText(question) { $0.description } }
 
     @Test func `a prompt is not there when ask_by does not name it any more`() {
         let prompt = MemoryPrompt([.once, .once]), narrowed = NarrowedPrompt(current, .desktop, prompt)
@@ -48,9 +48,7 @@ import Testing
     @Test func `a grant ends earlier when remember is shorter`() throws {
         let grants = MemoryGrants(), narrowed = NarrowedGrants(current, grants)
         let created = Timestamp(epochSeconds: 1_700_000_000)
-        let grant = ConsentGrant(
-            caller: caller.key, executable: nil, entry: "e", scope: ["a"], created: created,
-            until: created.adding(8 * 3_600))
+        let grant = ConsentGrant(question, created: created, until: created.adding(8 * 3_600))
         try narrowed.add(grant, to: "b")
         #expect(try narrowed.grants(of: "b").map(\.until) == [grant.until])
         var next = start
