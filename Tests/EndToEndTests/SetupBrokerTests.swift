@@ -25,8 +25,8 @@ import Testing
         let before = kept(), words = ["setup", program, "--host", "devbox"]
         let refused = try home.run(words + ["--broker", "none"], exits: 2).standardError
         #expect(refused.contains("there is no broker none"), "\(refused)")
-        #expect(refused.contains("hint: credmgr broker add none --type TYPE --release token"), "\(refused)")
-        #expect(try home.run(words, exits: 2).standardError.contains("--broker is missing"))
+        #expect(refused.contains("hint: credmgr broker add --help"), "\(refused)")
+        #expect(try home.run(words, exits: 2).standardError.contains("--broker is required"))
         for bad in ["../x", "-x", "a/b"] { try home.run(words + ["--broker=\(bad)"], exits: 2) }
         #expect(kept() == before)
     }
@@ -100,7 +100,7 @@ import Testing
         let before = kept(), words = ["setup", "podman", "--broker", "dev"]
         let done = try home.run(words, environment: environment).standardError
         #expect(
-            done.contains("podman has taken it") && done.contains("podman --module credmgr-dev.conf run"), "\(done)"
+            done.contains("podman accepted the setup") && done.contains("podman --module credmgr-dev.conf run"), "\(done)"
         )
         let module = try #require(home.text(of: "config/containers/containers.conf.modules/credmgr-dev.conf"))
         #expect(module.contains("volumes = [\"\(socket):/run/credmgr:ro\", {append=true}]\n"))
@@ -183,7 +183,7 @@ import Testing
         try home.run(words + ["--dry-run"], environment: environment)
         #expect(kept() == before)
         let done = try home.run(words, environment: environment).standardError
-        #expect(done.contains("ssh has taken it") && done.contains("AcceptEnv CREDMGR_SOCK"), "\(done)")
+        #expect(done.contains("ssh accepted the setup") && done.contains("AcceptEnv CREDMGR_SOCK"), "\(done)")
         let text = try #require(home.text(of: ".ssh/config"))
         let place = "\(remote)/.credmgr-brokers/dev/sock"
         #expect(

@@ -40,7 +40,7 @@ import Testing
         #expect(shown.contains("\(home.path)/\(file):\n    \"apiKeyHelper\": \""))
         #expect(kept() == before)
         let done = try home.run(words)
-        #expect(done.standardError.contains("apiKeyHelper got a token with it"), "\(done.standardError)")
+        #expect(done.standardError.contains("apiKeyHelper got a token with this setup"), "\(done.standardError)")
         #expect(!done.standardOutput.contains(token) && !done.standardError.contains(token))
         let settings = try JSONValue.parse(Array(try #require(home.text(of: file)).utf8)).object
         let line = try #require(settings?["apiKeyHelper"]?.string)
@@ -61,7 +61,7 @@ import Testing
         let file = ".claude/settings.json", own = "{\n  \"apiKeyHelper\": \"/opt/key\"\n}\n"
         try home.write(own, to: file)
         let refused = try home.run(["setup", "claude-code", "--type", Self.type], exits: 2).standardError
-        #expect(refused.contains("line 2 has it otherwise"), "\(refused)")
+        #expect(refused.contains("line 2 has a different setting"), "\(refused)")
         #expect(home.text(of: file) == own)
         try home.run(["setup", "claude-code", "--type", Self.type, "--undo"])
         #expect(home.text(of: file) == own)
@@ -117,7 +117,7 @@ import Testing
 
     @Test func `setup nono needs a profile that exists`() throws {
         let missing = try home.run(["setup", "nono", "--type", Self.type], exits: 2).standardError
-        #expect(missing.contains("--profile is missing"))
+        #expect(missing.contains("--profile is required"))
         let words = ["setup", "nono", "--type", Self.type, "--profile", home.path + "/none.json"]
         #expect(try home.run(words, exits: 2).standardError.contains("there is no file \(home.path)/none.json"))
     }
@@ -158,7 +158,7 @@ import Testing
         #expect(shown.contains("sbx secret set github --command ") && shown.contains("--refresh on-demand"))
         #expect(changing(calls) == [])
         let done = try home.run(Self.words, environment: environment)
-        #expect(done.standardError.contains("the command got a token with it"), "\(done.standardError)")
+        #expect(done.standardError.contains("the command got a token with this setup"), "\(done.standardError)")
         let set = try #require(changing(calls).first)
         #expect(set.hasPrefix("secret set github --command ") && set.hasSuffix(" --refresh on-demand"))
         let command = String(
@@ -201,7 +201,7 @@ import Testing
         let absent = try home.run(Self.words, exits: 1).standardError
         #expect(absent.contains("sbx is not installed"), "\(absent)")
         let missing = try home.run(["setup", "sbx", "--type", Self.type], exits: 2).standardError
-        #expect(missing.contains("--service is missing"))
+        #expect(missing.contains("--service is required"))
         try home.run(["setup", "sbx", "--type", Self.type, "--service", "-g"], exits: 2)
     }
 }

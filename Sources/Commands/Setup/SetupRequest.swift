@@ -95,7 +95,7 @@ struct SetupRequest: Sendable {
     func neededBroker() throws(CredentialError) -> String {
         guard let broker = values["broker"], !broker.isEmpty else {
             throw CredentialError(
-                .usage, "--broker is missing: the broker that the socket is of", hint: "credmgr broker list")
+                .usage, "--broker is required: the broker of the socket", hint: "credmgr broker list")
         }
         return broker
     }
