@@ -100,7 +100,8 @@ import Testing
         let before = kept(), words = ["setup", "podman", "--broker", "dev"]
         let done = try home.run(words, environment: environment).standardError
         #expect(
-            done.contains("podman accepted the setup") && done.contains("podman --module credmgr-dev.conf run"), "\(done)"
+            done.contains("podman accepted the setup") && done.contains("podman --module credmgr-dev.conf run"),
+            "\(done)"
         )
         let module = try #require(home.text(of: "config/containers/containers.conf.modules/credmgr-dev.conf"))
         #expect(module.contains("volumes = [\"\(socket):/run/credmgr:ro\", {append=true}]\n"))
