@@ -52,7 +52,7 @@ import Testing
         let told = try home.run(["accounts"]).standardError
         #expect(told.contains("(Work) expires in 12 h: credmgr login --account "), "\(told)")
         let checks = try home.json(["doctor", "--json"]).object?["checks"]?.array
-        #expect(checks?.contains { $0.object?["message"]?.string?.contains("expires in 12 h") == true } == true)
+        #expect(checks?.contains { $0.object?["message"]?.string?.contains("ends in 12 h") == true } == true)
     }
 
     @Test(

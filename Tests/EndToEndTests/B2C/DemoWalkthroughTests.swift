@@ -70,7 +70,7 @@ import Testing
         let refused = try transcript.next("The API fails")
         #expect(course(refused) == ["request", "exit 8", "request", "exit 8", "request", "exit 7"])
         #expect(
-            refused.contains { $0.contains("answered 403") } && refused.contains { $0.contains("answered 503") })
+            refused.contains { $0.contains("returned 403") } && refused.contains { $0.contains("returned 503") })
         // The keys of an object passed for tasks.
         let noList = try transcript.next("The API returns no list")
         #expect(course(noList) == ["request", "no list"])
