@@ -77,7 +77,7 @@ enum B2CConfiguration {
 
     /// The error for something that B2C does not have.
     static func lacks(_ what: LocalizedMessage, hint: LocalizedMessage? = nil) -> CredentialError {
-        CredentialError(.unsupported, "Azure AD B2C does not support \(what)", hint: hint)
+        CredentialError(.unsupported, "the provider Azure AD B2C does not support \(what)", hint: hint)
     }
 
     /// The scopes to send for a person's token.

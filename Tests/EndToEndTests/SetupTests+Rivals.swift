@@ -56,7 +56,8 @@ extension `Setting other programs up` {
         let before = try tree()
         let refused = try home.run(arguments(words[0]), exits: 2).standardError
         #expect(
-            refused.contains("\(home.path)/\(file), line \(line) ") && refused.contains("hint: remove that "), "\(refused)"
+            refused.contains("\(home.path)/\(file), line \(line) ") && refused.contains("hint: remove that "),
+            "\(refused)"
         )
         #expect(!refused.contains("npm_hidden"))
         #expect(try tree() == before)
