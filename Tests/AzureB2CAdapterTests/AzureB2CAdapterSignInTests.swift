@@ -209,7 +209,7 @@ struct B2CFixture {
         let fixture = try B2CFixture()
         let error = #expect(throws: CredentialError.self) { try fixture.adapter.checkRegistration() }
         #expect(error?.code == .unsupported)
-        #expect(error?.message == "Azure AD B2C does not support dynamic client registration")
+        #expect(error?.message == "the provider Azure AD B2C does not support dynamic client registration")
         #expect(fixture.provider.received.isEmpty)
     }
 
