@@ -39,7 +39,7 @@ import Testing
             ("aud", "https://evil.example.test", "another audience"),
             ("aud", nil, "no audience"), ("client_id", "other", "another client"),
             ("client_id", nil, "no client_id"),
-            ("exp", nil, "no end"), ("sub", nil, "no sub"), ("jti", nil, "no jti"), ("iat", nil, "issued"),
+            ("exp", nil, "no expiry time"), ("sub", nil, "no sub"), ("jti", nil, "no jti"), ("iat", nil, "time of issue"),
         ] as [(String, String?, String)])
     func `an access token that does not hold up is exit 7, and says why`(
         name: String, value: String?, words: String

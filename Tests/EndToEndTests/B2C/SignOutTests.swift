@@ -83,7 +83,9 @@ import Testing
         let hint = try #require(refused.standardError.split(separator: "hint: ").last).prefix { !$0.isNewline }
         #expect(hint.hasPrefix("credmgr logout --account \(alice) --group ") && hint.hasSuffix(" --revoke --force"))
         let outcome = try home.run(hint.split(separator: " ").dropFirst().map(String.init))
-        #expect(outcome.standardError.contains("were not revoked: the provider Azure AD B2C does not support revocation"))
+        #expect(
+            outcome.standardError.contains(
+                "were not revoked: the provider Azure AD B2C does not support revocation"))
         #expect(try !ids(home).contains(alice))
         #expect(tenant.provider.counters.refreshes == 0)
     }
