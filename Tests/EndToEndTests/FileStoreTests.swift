@@ -178,7 +178,7 @@ import Testing
         let login = try home.run(["login", "--type", DemoTenant.typeName, "--print-url"])
         #expect(login.standardError.isEmpty)
         let done = try home.run(["login", "--complete", try tenant.redirect(from: login.line)])
-        #expect(done.standardError.components(separatedBy: "stored in the encrypted file").count == 2)
+        #expect(done.standardError.components(separatedBy: "is stored in the encrypted file: ").count == 2)
         let quiet = try home.run(["token"])
         #expect(quiet.standardError.isEmpty)
         let status = try home.json(["store", "status", "--json"]).array

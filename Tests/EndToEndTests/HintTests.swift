@@ -119,7 +119,7 @@ import Testing
         try home.run(["token", "--type", "Tasks"])
         try tenant.define("Second", at: home)
         let several = try home.run(["login"], exits: 2).standardError
-        #expect(several.contains("one of 2: Second, Tasks"))
+        #expect(several.contains("one of 2 types: Second, Tasks"))
         try paste("\(try command(in: several)) --print-url")
     }
 

@@ -142,7 +142,8 @@ struct SandboxTests {
             ], environment: home.environment.merging(["XDG_RUNTIME_DIR": "/nowhere"]) { $1 }
         ).run()
         #expect(outcome.standardOutput.hasPrefix(token + "\n"), "\(outcome.standardError)")
-        #expect(outcome.standardOutput.contains("note     cache: nothing is cached"), "\(outcome.standardOutput)")
+        #expect(
+            outcome.standardOutput.contains("note     cache: tokens are not cached"), "\(outcome.standardOutput)")
         #expect(outcome.standardOutput.contains("no runtime directory"))
     }
 
@@ -177,7 +178,8 @@ struct SandboxTests {
             let lines = outcome.standardOutput.split(separator: "\n")
             #expect(lines.prefix(3).allSatisfy { $0 == token }, "\(outcome.standardError)")
             #expect(
-                outcome.standardOutput.contains("note     cache: nothing is cached"), "\(outcome.standardOutput)")
+                outcome.standardOutput.contains("note     cache: tokens are not cached"),
+                "\(outcome.standardOutput)")
             #expect(!outcome.standardError.contains("warning"))
         }
     }

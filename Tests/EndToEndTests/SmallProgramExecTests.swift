@@ -319,7 +319,7 @@ import Testing
         try shorten()
         // The account is looked up beside the command, which ends when that failure has been reported.
         let script = """
-            until grep -q 'not refreshed' "$0"; do sleep 0.1; done; kill -USR1 $PPID
+            until grep -q 'cannot refresh' "$0"; do sleep 0.1; done; kill -USR1 $PPID
             \(Self.wait)
             """
         let errors = home.path + "/errors"
