@@ -79,7 +79,7 @@ let sources: [Target] =
     // Adapters of the machine
     + boundary("Platform", header: "CLinux", ["CredentialCore"])
     + [
-        // What joins a sandbox to a broker's socket
+        // The relay, which joins a sandbox to the socket of a broker
         source("Relay", ["FastToken", "Platform", "CredentialCore", "StrictJSON"]),
         source(
             "LocalFiles", ["Broker", "SharedGroups", "Sodium", "Platform", "CredentialCore", "StrictJSON"],

@@ -8,11 +8,7 @@ import Testing
 @testable import LocalMachine
 
 /// Prompts on the desktop, with a real bus and a service in Python.
-@Suite(.serialized) struct DesktopPromptTests {
-    private static let isInstalled = ["/usr/bin/dbus-daemon", "/usr/bin/python3"].allSatisfy {
-        FileManager.default.isExecutableFile(atPath: $0)
-    }
-
+@Suite(.serialized, .needs(.scriptedKeyring)) struct DesktopPromptTests {
     private static let service = #"""
         import os, sys, threading
         import dbus, dbus.service
@@ -86,32 +82,21 @@ import Testing
 
     /// Runs a bus and, if `mode` names its behaviour, a notification service.
     private func withBus<Result>(_ mode: String?, _ body: (String) throws -> Result) throws -> Result {
-        let bus = Process(), output = Pipe()
-        bus.executableURL = URL(fileURLWithPath: "/usr/bin/dbus-daemon")
-        bus.arguments = ["--session", "--nofork", "--print-address=1", "--address=unix:path=\(temporary.path)/bus"]
-        bus.standardOutput = output
-        bus.standardError = FileHandle.nullDevice
-        try bus.run()
-        defer {
-            kill(bus.processIdentifier, SIGKILL)
-            bus.waitUntilExit()
-        }
-        let line = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
-        let address = try #require(line.split(separator: "\n").first.map(String.init))
+        let bus = try ChildProcess(
+            "dbus-daemon",
+            ["--session", "--nofork", "--print-address=1", "--address=unix:path=\(temporary.path)/bus"]
+        ).start()
+        defer { bus.kill() }
+        let address = try #require(try bus.line())
         guard let mode else { return try body(address) }
-        let service = Process(), ready = Pipe()
         let script = temporary.path + "/service.py"
         try Self.service.write(toFile: script, atomically: true, encoding: .utf8)
-        service.executableURL = URL(fileURLWithPath: "/usr/bin/python3")
-        service.arguments = [script, mode, temporary.path + "/log"]
-        service.environment = ["DBUS_SESSION_BUS_ADDRESS": address, "PATH": "/usr/bin:/bin"]
-        service.standardOutput = ready
-        try service.run()
-        defer {
-            kill(service.processIdentifier, SIGKILL)
-            service.waitUntilExit()
-        }
-        #expect(String(decoding: ready.fileHandleForReading.availableData, as: UTF8.self) == "ready\n")
+        let service = try ChildProcess(
+            "python3", [script, mode, temporary.path + "/log"],
+            environment: ["DBUS_SESSION_BUS_ADDRESS": address, "PATH": "/usr/bin:/bin"]
+        ).start()
+        defer { service.kill() }
+        #expect(try service.line() == "ready")
         return try body(address)
     }
 
@@ -121,7 +106,7 @@ import Testing
 
     private var log: String { (try? String(contentsOfFile: temporary.path + "/log", encoding: .utf8)) ?? "" }
 
-    @Test(.enabled(if: isInstalled), arguments: [ConsentChoice.once, .remember, .no, .close])
+    @Test(arguments: [ConsentChoice.once, .remember, .no, .close])
     func `DesktopPrompt returns the action that the user chose`(expected: ConsentChoice) throws {
         #expect(try choice(expected.rawValue) == expected)
         let first = log.split(separator: "\n").first.map(String.init) ?? ""
@@ -132,30 +117,30 @@ import Testing
                 """)
     }
 
-    @Test(.enabled(if: isInstalled))
+    @Test
     func `DesktopPrompt refuses when the notification is closed`() throws {
         #expect(try choice("dismissed") == .no)
     }
 
-    @Test(.enabled(if: isInstalled))
+    @Test
     func `DesktopPrompt ignores another identifier and an unknown action`() throws {
         #expect(try choice("foreign") == .no)
     }
 
-    @Test(.enabled(if: isInstalled))
+    @Test
     func `DesktopPrompt ignores a signal that the owner of the name did not send`() throws {
         #expect(try choice("forged") == .no)
     }
 
-    @Test(.enabled(if: isInstalled))
+    @Test
     func `DesktopPrompt refuses when the service ends`() throws { #expect(try choice("gone") == .no) }
 
-    @Test(.enabled(if: isInstalled))
+    @Test
     func `DesktopPrompt closes the notification at the time limit`() throws {
         #expect(try choice("silent", milliseconds: 1_500) == .timeout)
     }
 
-    @Test(.enabled(if: isInstalled))
+    @Test
     func `DesktopPrompt is not here without a service, without actions or without a bus`() throws {
         #expect(try choice("plain") == nil)
         #expect(try choice(nil) == nil)

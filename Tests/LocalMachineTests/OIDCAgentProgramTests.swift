@@ -12,11 +12,12 @@ import Testing
 /// The language of oidc-agent with its real clients.
 @Suite(.serialized) struct OIDCAgentProgramTests {
     private static let program = "/usr/bin/oidc-token"
-    private static let isInstalled = FileManager.default.isExecutableFile(atPath: program)
+    private static let installed = Need(
+        "oidc-token", isThere: FileManager.default.isExecutableFile(atPath: program))
     private static let python = NSHomeDirectory() + "/.cache/credmgr-tests/clients/bin/python3"
-    private static let hasLibrary =
-        FileManager.default.isExecutableFile(atPath: python)
-        && Glibc.system("'\(python)' -c 'import liboidcagent' 2>/dev/null") == 0
+    private static let library = Need(
+        "liboidcagent of PyPI",
+        isThere: (try? ChildProcess(python, ["-c", "import liboidcagent"]).run(seconds: 60))?.exitStatus == 0)
 
     private let temporary: TemporaryFolder
 
@@ -56,23 +57,16 @@ import Testing
                 close(socket)
             }
         }
-        let process = Process(), output = Pipe(), errors = Pipe()
-        process.executableURL = URL(fileURLWithPath: words[0])
-        process.arguments = Array(words.dropFirst())
-        process.environment = ["OIDC_SOCK": path, "HOME": temporary.path, "PATH": "/usr/bin:/bin"]
-        process.standardOutput = output
-        process.standardError = errors
-        try process.run()
-        let limit = DispatchWorkItem { kill(process.processIdentifier, SIGKILL) }
-        DispatchQueue.global().asyncAfter(deadline: .now() + 20, execute: limit)
-        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        let errorText = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
-        limit.cancel()
-        return (text, errorText, process.terminationStatus, releaser.asks.withLock { $0 })
+        let outcome = try ChildProcess(
+            words[0], Array(words.dropFirst()),
+            environment: ["OIDC_SOCK": path, "HOME": temporary.path, "PATH": "/usr/bin:/bin"]
+        ).run(seconds: 60)
+        return (
+            outcome.standardOutput, outcome.standardError, outcome.exitStatus, releaser.asks.withLock { $0 }
+        )
     }
 
-    @Test(.enabled(if: isInstalled))
+    @Test(.needs(installed))
     func `oidc-token prints the token of an entry`() throws {
         let result = try run([Self.program, "--time=60", "--scope=read write", "work"])
         #expect(result.output.contains("T0KEN"), "\(result.errors)")
@@ -82,20 +76,20 @@ import Testing
         #expect(result.asks.last?.minValid == 60)
     }
 
-    @Test(.enabled(if: isInstalled))
+    @Test(.needs(installed))
     func `oidc-token prints the token of an issuer`() throws {
         let result = try run([Self.program, "https://login.example.com"])
         #expect(result.output.contains("T0KEN"), "\(result.errors)")
     }
 
-    @Test(.enabled(if: isInstalled))
+    @Test(.needs(installed))
     func `oidc-token prints the error of the broker`() throws {
         let result = try run([Self.program, "other"])
         #expect(result.status != 0)
         #expect((result.errors + result.output).contains("denied: not_in_broker"), "\(result)")
     }
 
-    @Test(.enabled(if: hasLibrary))
+    @Test(.needs(library))
     func `liboidcagent returns the token of an entry and of an issuer`() throws {
         let script = """
             import liboidcagent as agent

@@ -158,7 +158,8 @@ struct BrokerEnvCommand: Command {
         exitStatuses: [2])
 
     private enum Place: String, CaseIterable { case container, ssh, shell }
-    private static let place = Option.choice("for", "PLACE", of: Place.self, "where the variables are used")
+    private static let place = Option.choice(
+        "for", "PLACE", of: Place.self, "the environment of the program that uses the variables")
 
     /// The path of the socket in a container.
     private static let pathInContainer = "/run/credmgr/sock"
