@@ -62,7 +62,7 @@ import Testing
         (["types", "add", "T", "--client-id", "x"], "a provider is required"),
         (
             ["types", "add", "T", "--adapter", "azure-b2c", "--register"],
-            "Azure AD B2C does not support dynamic client registration"
+            "the provider Azure AD B2C does not support dynamic client registration"
         ),
         (
             ["login", "--type", "X", "--print-url", "--complete", "-"],
