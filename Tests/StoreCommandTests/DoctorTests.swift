@@ -361,7 +361,9 @@ import Testing
 
     @Test(
         .needs(.root),
-        arguments: [(0o755, "note     memory: you may"), (0o711, "ok       memory: nobody but root")])
+        arguments: [
+            (0o755, "note     memory: you can read the program"), (0o711, "ok       memory: only root can read the program"),
+        ])
     func `one that root owns and no user may read is not`(mode: Int, said: String) throws {
         let folder = try TemporaryFolder(), home = folder.path + "/home", program = folder.path + "/credmgr"
         #expect(chmod(folder.path, 0o755) == 0)
