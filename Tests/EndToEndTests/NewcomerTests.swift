@@ -35,7 +35,7 @@ import Testing
         #expect(
             try add(base, exits: 2)
                 .contains(
-                    "check the issuer and its path: \(base) does not exist/.well-known/openid-configuration"))
+                    "check the issuer and its path: \(base)/.well-known/openid-configuration does not exist"))
         for (name, url) in [("Slash", issuer + "/"), ("Document", issuer + "/.well-known/openid-configuration")] {
             let outcome = try home.run(["types", "add", name, "--issuer", url, "--client-id", "native"])
             #expect(outcome.standardError.contains("the issuer is \(issuer), not \(url)\n"))
@@ -189,8 +189,7 @@ import Testing
         #expect(
             outcome.standardError.hasSuffix(
                 "cannot create the directory \(folder)/credmgr: Read-only file system\n"
-                    + "credmgr: hint: set XDG_CONFIG_HOME, XDG_DATA_HOME and XDG_STATE_HOME to folders that can be "
-                    + "written\n"), "\(outcome.standardError)")
+                    + "credmgr: hint: set XDG_CONFIG_HOME, XDG_DATA_HOME and XDG_STATE_HOME to writable directories\n"), "\(outcome.standardError)")
     }
 
     @Test(.needs(.namespaces)) func `Doctor says that the folder cannot be made`() throws {
