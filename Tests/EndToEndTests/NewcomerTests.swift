@@ -189,7 +189,8 @@ import Testing
         #expect(
             outcome.standardError.hasSuffix(
                 "cannot create the directory \(folder)/credmgr: Read-only file system\n"
-                    + "credmgr: hint: set XDG_CONFIG_HOME, XDG_DATA_HOME and XDG_STATE_HOME to writable directories\n"), "\(outcome.standardError)")
+                    + "credmgr: hint: set XDG_CONFIG_HOME, XDG_DATA_HOME and XDG_STATE_HOME to writable directories\n"
+            ), "\(outcome.standardError)")
     }
 
     @Test(.needs(.namespaces)) func `Doctor says that the folder cannot be made`() throws {

@@ -362,7 +362,8 @@ import Testing
     @Test(
         .needs(.root),
         arguments: [
-            (0o755, "note     memory: you can read the program"), (0o711, "ok       memory: only root can read the program"),
+            (0o755, "note     memory: you can read the program"),
+            (0o711, "ok       memory: only root can read the program"),
         ])
     func `one that root owns and no user may read is not`(mode: Int, said: String) throws {
         let folder = try TemporaryFolder(), home = folder.path + "/home", program = folder.path + "/credmgr"
