@@ -64,7 +64,7 @@ struct LogoutCommand: Command {
             try session.services(stores).signOut.forget(account, policy: policy, in: group) {
                 (grants) throws(CredentialError) in
                 guard let type else { return }
-                if arguments[Self.browser] { endSession = try pages(grants, type, session, stores) }
+                if arguments[Self.browser] { endSession = try pages(grants, type, account, session, stores) }
                 if arguments[Self.revoke] {
                     for (_, grant) in grants { try revoke(grant, type, account, group, session, stores) }
                 }
@@ -129,12 +129,17 @@ struct LogoutCommand: Command {
         return [(found.group, found.account)]
     }
 
-    /// The type of an account. If no definition has the type any more, the account can still be forgotten here.
+    /// The type of an account. If no definition has the type any more, the account can still be forgotten here. A
+    /// definition of that name for another client or provider is none of the account: it receives no token.
     private func definition(
         of account: Account, in group: KeychainGroup, _ session: CommandSession
     ) throws(CredentialError) -> AccountType? {
         do throws(CredentialError) {
-            return try TargetResolver(session).type(named: account.type)
+            let resolver = TargetResolver(session), type = try resolver.type(named: account.type)
+            if arguments[Self.revoke] || arguments[Self.browser] {
+                try account.check(seenBy: type, try resolver.registration(of: type), in: group)
+            }
+            return type
         } catch {
             let isNeeded =
                 arguments[Self.revoke] || arguments[Self.browser] || arguments[SharedOption.policy] != nil
@@ -150,10 +155,14 @@ struct LogoutCommand: Command {
 
     /// The pages that end the provider's session in the browser.
     private func pages(
-        _ grants: [(policy: String, grant: RevocationRequest)], _ type: AccountType, _ session: CommandSession,
-        _ stores: any SecretStores
+        _ grants: [(policy: String, grant: RevocationRequest)], _ type: AccountType, _ account: Account,
+        _ session: CommandSession, _ stores: any SecretStores
     ) throws(CredentialError) -> [URI] {
         let adapter = try session.context.adapters.adapter(of: type)
+        // The page gets the ID token.
+        if let page = type.endpoints[.endSession] {
+            try session.context.machine.trust.check(account, by: type.name, for: page)
+        }
         var pages: [URI] = []
         // One page ends the browser's session, however many sign-ins of a policy there were.
         for (policy, grant) in Dictionary(grants.map { ($0.policy, $0.grant) }, uniquingKeysWith: { $1 })
