@@ -332,7 +332,7 @@ final class MCPBridge: Sendable {
         }
         receiver.finish()
         response.body = receiver.held
-        return response
+        return resource.cleaned(response)
     }
 
     /// The messages of one reply.

@@ -14,10 +14,11 @@ package struct Introspection: Sendable {
     ///   ``ErrorCode/malformedReply`` when the reply does not say whether the token is active.
     package func members(of token: AccessToken) throws(CredentialError) -> JSONObject {
         let endpoint = try client.metadata.required(.introspection)
-        let response = try client.post(
-            [("token", token.token.reveal()), ("token_type_hint", "access_token")], to: endpoint)
+        let fields: [FormURLEncoding.Field] = [
+            ("token", token.token.reveal()), ("token_type_hint", "access_token"),
+        ]
         let place: LocalizedMessage = "introspection endpoint of \(endpoint.origin)"
-        switch try EndpointResponse.sort(response, from: place) {
+        switch try client.reply(to: fields, of: endpoint, from: place) {
         case .object(let members):
             guard members["active"]?.bool != nil else {
                 throw CredentialError(.malformedReply, "the \(place) does not say whether the token is active")

@@ -45,7 +45,10 @@ public struct OAuthClient: Sendable {
 
     // MARK: Requests
 
-    /// A response of the token endpoint, as it came.
+    /// A response, and what takes the secrets of its request out of the endpoint's messages.
+    private typealias Answer = (response: HTTPResponse, removal: SecretRemoval)
+
+    /// A response of an endpoint, as it came.
     struct RawResponse {
         /// The response; it may have a ``HTTPResponse/fault``.
         let response: HTTPResponse
@@ -105,20 +108,18 @@ public struct OAuthClient: Sendable {
             request.extra.merge(type.tokenParameters) { _, theirs in theirs }
             request.extra.merge(dialect.tokenParameters) { typed, _ in typed }
             let endpoint = try metadata.required(.token)
-            func post() throws(CredentialError) -> HTTPResponse {
-                try self.post(request.fields, to: endpoint, proving: prover, takesFaultyReply: takesFaultyReply)
+            func post() throws(CredentialError) -> Answer {
+                try exchange(request.fields, endpoint, proving: prover, takesFaultyReply: takesFaultyReply)
             }
-            var response = try post()
+            var answer = try post()
             // The first request spent no code or token (RFC 9449 §8).
-            if let prover, prover.shouldRepeat(after: response, from: endpoint) {
+            if let prover, prover.shouldRepeat(after: answer.response, from: endpoint) {
                 context.note("the provider wants a nonce in the proof; asking again with it")
-                response = try post()
-                _ = prover.shouldRepeat(after: response, from: endpoint)
+                answer = try post()
+                _ = prover.shouldRepeat(after: answer.response, from: endpoint)
             }
             return RawResponse(
-                response: response, place: "token endpoint of \(endpoint.origin)",
-                removal: SecretRemoval(
-                    Self.secrets(of: request.fields) + ((try? secret()).map { [$0.reveal()] } ?? [])))
+                response: answer.response, place: "token endpoint of \(endpoint.origin)", removal: answer.removal)
         }
     }
 
@@ -133,27 +134,44 @@ public struct OAuthClient: Sendable {
         }
     }
 
+    /// Posts a form with the client's authentication and returns the response. An error is without the secrets of
+    /// the request.
+    func post(_ fields: [FormURLEncoding.Field], to endpoint: URI) throws(CredentialError) -> HTTPResponse {
+        try exchange(fields, endpoint).response
+    }
+
+    /// Posts a form with the client's authentication and sorts the response. A refusal of any status is without the
+    /// secrets of the request.
+    ///
+    /// - Throws: as ``EndpointResponse/sort(_:from:)``.
+    func reply(
+        to fields: [FormURLEncoding.Field], of endpoint: URI, from place: LocalizedMessage
+    ) throws(CredentialError) -> EndpointResponse {
+        let answer = try exchange(fields, endpoint)
+        return try RawResponse(response: answer.response, place: place, removal: answer.removal).reply()
+    }
+
     /// Posts a form with the client's authentication, and a proof of the key if one is required.
     ///
     /// A client whose assertion is refused tries once more with the audience of older servers; it was not let in,
     /// so no code or token was spent.
-    func post(
-        _ fields: [FormURLEncoding.Field], to endpoint: URI, proving prover: DPoPKey? = nil,
+    private func exchange(
+        _ fields: [FormURLEncoding.Field], _ endpoint: URI, proving prover: DPoPKey? = nil,
         takesFaultyReply: Bool = false
-    ) throws(CredentialError) -> HTTPResponse {
-        let response = try send(fields, to: endpoint, proving: prover, takesFaultyReply)
+    ) throws(CredentialError) -> Answer {
+        let first = try send(fields, to: endpoint, proving: prover, takesFaultyReply)
         guard try method() == .privateKeyJWT, let issuer = metadata.issuer,
-            audience.mayBeEndpoint(after: response, of: issuer, at: metadata.endpoints[.token])
-        else { return response }
+            audience.mayBeEndpoint(after: first.response, of: issuer, at: metadata.endpoints[.token])
+        else { return first }
         context.note("the provider refused the client's assertion; asking again with one for its token endpoint")
         let second = try send(fields, to: endpoint, proving: prover, takesFaultyReply)
-        audience.settle(by: second)
+        audience.settle(by: second.response)
         return second
     }
 
     private func send(
         _ fields: [FormURLEncoding.Field], to endpoint: URI, proving prover: DPoPKey?, _ takesFaultyReply: Bool
-    ) throws(CredentialError) -> HTTPResponse {
+    ) throws(CredentialError) -> Answer {
         guard endpoint.isSecure else {
             throw CredentialError(
                 .configuration, "cannot send credentials to '\(endpoint.origin)': the URL must use https")
@@ -179,11 +197,9 @@ public struct OAuthClient: Sendable {
         request.clientCertificate = type.clientCertificate
         request.takesFaultyReply = takesFaultyReply
         var response = try context.transport.send(request)
-        if !(200..<300).contains(response.status) {
-            let secrets = Self.secrets(of: fields) + authentication.secrets(clientID: type.clientID)
-            response.body = SecretRemoval(secrets).cleaned(body: response.body)
-        }
-        return response
+        let removal = SecretRemoval(Self.secrets(of: fields) + authentication.secrets(clientID: type.clientID))
+        if !(200..<300).contains(response.status) { response.body = removal.cleaned(body: response.body) }
+        return (response, removal)
     }
 
     /// The values of a form that are secret.
@@ -360,28 +376,5 @@ extension AccountType {
     public var clientCertificate: ClientCertificate? {
         guard let tlsClientCertificate, let tlsClientKey else { return nil }
         return ClientCertificate(certificateFile: tlsClientCertificate, keyFile: tlsClientKey)
-    }
-}
-
-extension SecretRemoval {
-    /// A body without the secrets: in JSON, those of each string as it reads.
-    fileprivate func cleaned(body: [UInt8]) -> [UInt8] {
-        guard let document = try? JSONValue.parse(body) else { return cleaned(body) }
-        return cleaned(cleaned(document).bytes())
-    }
-
-    private func cleaned(_ value: JSONValue) -> JSONValue {
-        switch value {
-        case .string(let text): .string(cleaned(text))
-        case .array(let elements): .array(elements.map(cleaned))
-        case .object(let object): .object(cleaned(object))
-        default: value
-        }
-    }
-
-    private func cleaned(_ object: JSONObject) -> JSONObject {
-        var clean = JSONObject()
-        for (name, value) in object.members { clean[name] = cleaned(value) }
-        return clean
     }
 }

@@ -19,9 +19,8 @@ struct PushedAuthorizationRequest {
                 || client.type.endpoints[.pushedAuthorizationRequest] != nil
         else { return nil }
         let endpoint = try client.metadata.required(.pushedAuthorizationRequest)
-        let response = try client.post(request.fields, to: endpoint)
         let place: LocalizedMessage = "pushed authorization request endpoint of \(endpoint.origin)"
-        switch try EndpointResponse.sort(response, from: place) {
+        switch try client.reply(to: request.fields, of: endpoint, from: place) {
         case .object(let members):
             guard let reference = members["request_uri"]?.string, (1...2_048).contains(reference.utf8.count),
                 reference.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })

@@ -16,6 +16,9 @@ package struct ResourceRequest: Sendable {
 
     /// Sends the request with the token; once more if the resource requires a nonce in the proof.
     ///
+    /// The token is taken out of the challenges and of the body of an error, which end in messages. An observer
+    /// gets the body as it comes.
+    ///
     /// - Parameter observer: makes the observer of each of the two.
     /// - Throws: ``ErrorCode/signInRequired`` when the token is bound to a key that is not there; the errors of the
     ///   transport.
@@ -26,9 +29,22 @@ package struct ResourceRequest: Sendable {
         let response = try context.transport.send(try authorized(request, in: context), observer: observer())
         guard tokenType == Self.bound, let prover,
             prover.shouldRepeat(after: response, from: request.address)
-        else { return response }
+        else { return cleaned(response) }
         context.note("the service wants a nonce in the proof; asking again with it")
-        return try context.transport.send(try authorized(request, in: context), observer: observer())
+        return cleaned(try context.transport.send(try authorized(request, in: context), observer: observer()))
+    }
+
+    /// The response without the token where credmgr may show its text.
+    package func cleaned(_ response: HTTPResponse) -> HTTPResponse {
+        guard response.status >= 400 else { return response }
+        let removal = SecretRemoval([token.reveal()])
+        var response = response
+        response.headers = response.headers.map { header in
+            header.name.lowercased() == "www-authenticate"
+                ? (name: header.name, value: removal.cleaned(header.value)) : header
+        }
+        response.body = removal.cleaned(body: response.body)
+        return response
     }
 
     private static let bound = "DPoP"

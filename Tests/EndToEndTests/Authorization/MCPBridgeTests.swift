@@ -110,9 +110,22 @@ import Testing
 
     /// Has the conversation with a server, by an account that is signed in.
     private func talk(startsAnew: Bool) throws -> (server: ForgetfulServer, answers: [JSONObject]) {
-        let provider = try ScriptedProvider()
         let forgetful = ForgetfulServer()
-        let server = try LoopbackServer(at: .ipv4) { forgetful.answer($0, startsAnew: startsAnew) }
+        let outcome = try talk(answer: { forgetful.answer($0, startsAnew: startsAnew) })
+        let answers = try outcome.standardOutput.split(separator: "\n").map {
+            try #require(try JSONValue.parse(Array($0.utf8)).object)
+        }
+        return (forgetful, answers)
+    }
+
+    private func talk(
+        answer: @escaping @Sendable (ServerRequest) -> ServerResponse
+    ) throws -> ChildProcess.Outcome {
+        let provider = try ScriptedProvider {
+            $0.token = .json(
+                200, ["access_token": "an-access-token-of-ada", "token_type": "Bearer", "expires_in": 3600])
+        }
+        let server = try LoopbackServer(at: .ipv4) { answer($0) }
         defer { server.stop() }
         let address = "http://127.0.0.1:\(server.port)/mcp"
         let type = "127.0.0.1-\(server.port)"
@@ -121,11 +134,22 @@ import Testing
             address,
         ])
         try provider.signIn(at: home, type: type)
-        let outcome = try home.run(["mcp", address], input: Self.conversation)
-        let answers = try outcome.standardOutput.split(separator: "\n").map {
-            try #require(try JSONValue.parse(Array($0.utf8)).object)
+        return try home.run(["mcp", "--verbose", address], input: Self.conversation)
+    }
+
+    @Test func `an error that repeats the token is shown without the token`() throws {
+        let tokens = Mutex<Set<String>>([])
+        let outcome = try talk(answer: { request in
+            let sent = request.value(of: "authorization") ?? ""
+            tokens.withLock { _ = $0.insert(String(sent.dropFirst("Bearer ".count))) }
+            return .text(500, "cannot use \(sent)")
+        })
+        #expect(outcome.standardError.contains("cannot use Bearer [redacted]"), "\(outcome.standardError)")
+        let sent = tokens.withLock { $0.filter { !$0.isEmpty } }
+        #expect(!sent.isEmpty)
+        for token in sent {
+            #expect(!outcome.standardError.contains(token) && !outcome.standardOutput.contains(token))
         }
-        return (forgetful, answers)
     }
 
     @Test func `a session that the server ended is begun anew, and the message is sent again`() throws {
