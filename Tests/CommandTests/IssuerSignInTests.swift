@@ -146,6 +146,29 @@ import Testing
         #expect(scene.transport.requests.count { $0.address.path == "/register" } == 1)
     }
 
+    @Test(arguments: [
+        ("https://op.example", "http://127.0.0.1:631/c", true),
+        ("https://op.example", "https://op.example/c", false),
+        ("http://127.0.0.1:8400", "http://127.0.0.1:8400/c", false),
+    ])
+    func `types remove asks a registration on this machine to end only if the issuer is here`(
+        issuer: String, address: String, isRefused: Bool
+    ) {
+        scene.machine.setFile(
+            "/memory/types/Work.json",
+            #"{"adapter": "oauth2", "client_id": "app", "issuer": "\#(issuer)", "registration_client_uri": "\#(address)"}"#
+        )
+        let outcome = scene.run("types", "remove", "Work")
+        #expect(outcome.status == 0, "\(outcome.notices)")
+        let rule =
+            "registration_client_uri is at http://127.0.0.1:631, on this machine or its network: "
+            + "the issuer at op.example must not use this address"
+        #expect(outcome.notices.contains(rule) == isRefused, "\(outcome.notices)")
+        let isTokenSought = outcome.notices.contains("the registration access token is missing")
+        #expect(isTokenSought != isRefused, "\(outcome.notices)")
+        #expect(scene.transport.requests.isEmpty)
+    }
+
     @Test func `without a client the hint is the way that the provider has`() {
         let plain = scene.run("login", "https://op.example")
         #expect(plain.status == 2 && plain.notices.contains("--client-id is missing"), "\(plain.notices)")

@@ -26,6 +26,12 @@ import Testing
         #expect(base.resolving(reference)?.description == meaning)
     }
 
+    @Test(arguments: ["g", "/g", "//g", "?y", "#s", "", "https://other/x", "../g"])
+    func `a reference has the author of its base`(reference: String) throws {
+        let base = try #require(URI("http://a/b/c/d;p?q")).named(by: .api(host: "a"))
+        #expect(base.resolving(reference)?.author == .api(host: "a"))
+    }
+
     @Test func `a name that is none is told with the nearest one`() {
         #expect(Identifier.near("B2C Account") == "B2C-Account")
         #expect(Identifier.near("  Ünsere Aufgaben!  ") == "nsere-Aufgaben")

@@ -128,6 +128,63 @@ import Testing
         #expect(error?.code == .unsupported)
     }
 
+    // MARK: The page of a device code
+
+    private func deviceRefusal(_ fixture: GenericFixture, _ changes: JSONValue) -> CredentialError? {
+        fixture.provider.expect("POST", "https://op.example/device", Self.deviceReply.with(changes))
+        return #expect(throws: CredentialError.self) {
+            try fixture.adapter.begin(fixture.request(.device), in: fixture.world.context)
+        }
+    }
+
+    @Test(
+        arguments: [
+            ["verification_uri": "http://127.0.0.1:631/jobs"], ["verification_uri": "https://localhost/enter"],
+            ["verification_uri_complete": "http://[::1]:631/?code=WDJB-MJHT"],
+        ] as [JSONValue])
+    func `a remote issuer names no page on this machine`(page: JSONValue) throws {
+        let fixture = try GenericFixture()
+        fixture.provider.expect("GET", GenericFixture.discovery, GenericFixture.metadata)
+        let error = try #require(deviceRefusal(fixture, page))
+        #expect(error.code == .validationFailed && error.code.exitStatus == 7)
+        let rule = ", on this machine or its network: the issuer at op.example must not use this address"
+        #expect(error.message.hasPrefix("verification_uri is at http"), "\(error.message)")
+        #expect(error.message.hasSuffix(rule), "\(error.message)")
+    }
+
+    @Test func `an endpoint of a definition names a page on this machine only if it is here itself`() throws {
+        var fixture = try GenericFixture()
+        fixture.type.issuer = nil
+        fixture.type.scope = ["api"]
+        fixture.type.endpoints = [
+            .deviceAuthorization: "https://op.example/device", .token: "https://op.example/token",
+        ]
+        let page: JSONValue = ["verification_uri": "http://127.0.0.1:631/jobs"]
+        #expect(deviceRefusal(fixture, page)?.code == .validationFailed)
+        let here = "http://127.0.0.1:8400/device"
+        fixture.type.endpoints[.deviceAuthorization] = here
+        fixture.provider.expect("POST", here, Self.deviceReply.with(page))
+        let step = try fixture.adapter.begin(fixture.request(.device), in: fixture.world.context)
+        guard case .interaction(.showCode(_, let shown, _, _, _), _) = step else {
+            Issue.record("no code is shown")
+            return
+        }
+        #expect(shown.description == "http://127.0.0.1:631/jobs")
+        #expect(shown.author == .issuer(host: "127.0.0.1"))
+    }
+
+    @Test(arguments: ["https://honest.example/device", "https://10.0.0.1/enter", "http://127.0.0.1:631/jobs"])
+    func `a server that an API named names no page of another server`(page: String) throws {
+        var fixture = try GenericFixture()
+        fixture.type.apiBase = "https://api.example/mcp"
+        fixture.type.issuerIsNamedByAPI = true
+        fixture.provider.expect("GET", GenericFixture.discovery, GenericFixture.metadata)
+        let error = try #require(deviceRefusal(fixture, ["verification_uri": .string(page)]))
+        #expect(error.code == .validationFailed)
+        let named = "https://api.example named the authorization server https://op.example, and the server names "
+        #expect(error.message.hasPrefix(named), "\(error.message)")
+    }
+
     @Test func `asks no more once the code has ended`() throws {
         let fixture = try GenericFixture()
         let pending = try beginDevice(fixture)

@@ -57,6 +57,8 @@ import Testing
             // The refresh token would go to the attacker at a sign-out, or an access token at once.
             [.revocation: "https://evil.example/revoke"], [.userInfo: "https://evil.example/userinfo"],
             [.introspection: "https://evil.example/introspect"],
+            // The page that ends a session gets the ID token.
+            [.endSession: "https://evil.example/logout"],
             [
                 .token: "https://honest.example/token", .authorization: "https://honest.example/authorize",
                 .revocation: "https://evil.example/revoke",
@@ -95,7 +97,8 @@ import Testing
     @Test(arguments: [
         ("127.0.0.1", true), ("127.1", true), ("0", true), ("0.0.0.0", true), ("2130706433", true),
         ("0x7f000001", true), ("0177.0.0.1", true), ("0x7f.1", true), ("127.0.1", true), ("localhost", true),
-        ("app.localhost", true), ("[::1]", true), ("[::]", true), ("128.0.0.1", false),
+        ("app.localhost", true), ("localhost.", true), ("127.0.0.1.", true), ("[::1]", true), ("[::]", true),
+        ("128.0.0.1", false),
         ("localhost.example", false),
         ("127.example", false), ("1.2.3.4.5", false), ("0x", true), ("127.0.0.256", false), ("256", false),
         ("example.com", false), ("127.0.0.0.1", false), ("127..1", false), ("099.1", false),

@@ -43,6 +43,7 @@ import Testing
             """#)
         #expect(client.clientID == "c-1" && client.secret == nil)
         #expect(client.management?.address.description == "https://op.example/register/c-1")
+        #expect(client.management?.address.author == .api(host: "op.example"))
         let body = try sent()
         #expect(body["redirect_uris"] == ["http://127.0.0.1:4711/"])
         #expect(body["token_endpoint_auth_method"] == "none")
@@ -63,6 +64,8 @@ import Testing
         (201, "{}", ErrorCode.malformedReply), (201, #"{"client_id":""}"#, .malformedReply),
         (201, #"{"client_id":7}"#, .malformedReply), (201, #"{"client_id":"a\u0007b"}"#, .malformedReply),
         (201, #"{"client_id":"a","client_id":"b"}"#, .malformedReply),
+        // The ID of a client that is known by its document.
+        (201, #"{"client_id":"https://evil.example/client.json"}"#, .malformedReply),
         (201, #"{"client_id":"a","redirect_uris":["https://evil.example/"]}"#, .malformedReply),
         (201, #"{"client_id":"a","client_secret":"x\ny"}"#, .malformedReply),
         (201, #"{"client_id":"a","client_secret":{}}"#, .malformedReply),
@@ -81,6 +84,40 @@ import Testing
         #expect(error?.code == code)
     }
 
+    @Test(arguments: ["https://evil.example/c-1", "http://127.0.0.1:631/c-1", "https://op.example:8443/c-1"])
+    func `a registration is managed at no other origin`(address: String) throws {
+        let members = #"{"client_id":"a","registration_access_token":"t","registration_client_uri":"\#(address)"}"#
+        let error = try #require(#expect(throws: CredentialError.self) { try register(201, members) })
+        #expect(error.code == .validationFailed && error.code.exitStatus == 7)
+        let named = "the response of the registration endpoint of https://op.example names "
+        #expect(error.message.hasPrefix(named), "\(error.message)")
+        #expect(error.message.hasSuffix(" as registration_client_uri, which is another origin"))
+    }
+
+    @Test(arguments: [true, false])
+    func `a registration is managed on this machine only if its endpoint is here`(isHere: Bool) throws {
+        let endpoint = isHere ? "http://127.0.0.1:8400/register" : "https://op.example/register"
+        let metadata = ServerMetadata(
+            issuer: "http://127.0.0.1:8400", endpoints: [.registration: try #require(URI(endpoint))])
+        world.provider.expect(
+            "POST", endpoint, 201,
+            [
+                "client_id": "a", "registration_access_token": "t",
+                "registration_client_uri": "http://127.0.0.1:8400/register/a",
+            ])
+        var client: DynamicClientRegistration.Client?, failure: CredentialError?
+        do throws(CredentialError) {
+            client = try DynamicClientRegistration(in: world.context).register(
+                .init(name: "credmgr", redirectURI: Self.redirect, scope: []), at: metadata)
+        } catch { failure = error }
+        if isHere {
+            #expect(failure == nil)
+            #expect(client?.management?.address.author == .api(host: "127.0.0.1"))
+        } else {
+            #expect(failure?.code == .validationFailed)
+        }
+    }
+
     @Test func `a huge client id is refused`() {
         let body = #"{"client_id":""# + String(repeating: "c", count: 2_000) + #""}"#
         #expect(throws: CredentialError.self) { try register(201, body) }
@@ -97,6 +134,23 @@ import Testing
         var failure: CredentialError?
         do { try registration.remove(at: address, token: Secret("rat")) } catch { failure = error }
         #expect(failure?.code == code)
+    }
+
+    @Test(arguments: [400, 401, 503])
+    func `a registration that is not ended shows no token of the request`(status: Int) throws {
+        world.provider.expect("DELETE", "https://op.example/register/c-1") { received in
+            let echo = "no " + (received.header("authorization") ?? "")
+            let body: JSONValue = ["error": "strange", "error_description": .string(echo)]
+            return HTTPResponse(status: status, body: body.bytes())
+        }
+        let registration = DynamicClientRegistration(in: world.context)
+        let address = try #require(URI("https://op.example/register/c-1"))
+        let error = try #require(
+            #expect(throws: CredentialError.self) {
+                try registration.remove(at: address, token: Secret("a-registration-token-of-the-test"))
+            })
+        #expect(error.details.contains { $0.contains("no Bearer [redacted]") }, "\(error.details)")
+        #expect(!error.details.contains { $0.contains("a-registration-token") })
     }
 
     // MARK: Protected resources

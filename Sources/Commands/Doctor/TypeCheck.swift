@@ -79,8 +79,12 @@ struct TypeCheck: DoctorCheck {
         _ address: String, of type: AccountType, _ clocks: ClockWatch, _ session: CommandSession
     ) -> Diagnostic {
         let check = "endpoint of \(type.name)"
-        guard let url = URI(address) else {
+        guard var url = URI(address) else {
             return Diagnostic(check, .problem, "\(UntrustedText.shown(address)) is not a URL")
+        }
+        // The user has not named the server of such a type.
+        if type.issuerIsNamedByAPI {
+            url = url.named(by: .api(host: type.apiBase.flatMap(URI.init)?.host ?? ""))
         }
         let response: HTTPResponse
         do throws(CredentialError) {

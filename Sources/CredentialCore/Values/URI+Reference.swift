@@ -1,6 +1,9 @@
 extension URI {
-    /// The URL that a reference means here (RFC 3986 §5.2), as in a `Location` header; `nil` for an invalid one.
-    public func resolving(_ reference: String) -> URI? {
+    /// The URL that a reference means here (RFC 3986 §5.2), as in a `Location` header; `nil` for an invalid one. It
+    /// has the author of this URL.
+    public func resolving(_ reference: String) -> URI? { resolved(reference)?.named(by: author) }
+
+    private func resolved(_ reference: String) -> URI? {
         if Self.hasScheme(reference) { return URI(reference)?.withoutDotSegments }
         if reference.hasPrefix("//") { return URI(scheme + ":" + reference)?.withoutDotSegments }
         if reference.isEmpty { return replacing(path: path, query: query) }

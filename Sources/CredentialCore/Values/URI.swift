@@ -126,6 +126,7 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
     /// Whether the host is this machine's loopback: `localhost`, a name below it (RFC 6761 §6.3), `127.0.0.0/8` in
     /// any form that a resolver takes, such as `127.1` or `0x7f000001`, `0.0.0.0`, which connects there, or `::1`.
     public var isLoopback: Bool {
+        let host = nameWithoutFinalDot
         if host == "localhost" || host.hasSuffix(".localhost") || host == "::1" || host == "::" { return true }
         return numericHost.map { AddressAuthor.Reach(ipv4: $0) == .machine } ?? false
     }
@@ -140,10 +141,13 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
         return numericHost.map { AddressAuthor.Reach(ipv4: $0) != .internet } ?? false
     }
 
+    /// The host without the final dot of an absolute name (RFC 1034 §3.1).
+    private var nameWithoutFinalDot: Substring { host.hasSuffix(".") ? host.dropLast() : host[...] }
+
     /// The IPv4 address that the host is, in any form of inet_aton(3): one to four numbers, decimal, octal or
     /// hexadecimal, of which the last fills the remaining bytes.
     private var numericHost: UInt32? {
-        let parts = host.split(separator: ".", omittingEmptySubsequences: false)
+        let parts = nameWithoutFinalDot.split(separator: ".", omittingEmptySubsequences: false)
         guard (1...4).contains(parts.count) else { return nil }
         var numbers: [UInt32] = []
         for part in parts {

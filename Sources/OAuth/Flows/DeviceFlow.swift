@@ -14,24 +14,33 @@ public struct DeviceFlow: Sendable {
     /// Makes the flow for a client.
     public init(_ client: OAuthClient) { self.client = client }
 
+    /// The author of the pages: that of the endpoint, or the endpoint's own server if the user named the endpoint.
+    private var author: AddressAuthor {
+        let endpoint = client.metadata.endpoints[.deviceAuthorization]
+        guard let author = endpoint?.author, author != .user else { return .issuer(host: endpoint?.host ?? "") }
+        return author
+    }
+
     /// Asks for a code to show.
     ///
-    /// - Throws: ``ErrorCode/unsupported`` when the provider has no device flow; the error that a refusal means.
+    /// - Throws: ``ErrorCode/unsupported`` when the provider has no device flow; the error that a refusal means;
+    ///   ``ErrorCode/validationFailed`` for a page that the provider may not name.
     public func begin(_ request: SignInRequest, scope: [String]) throws(CredentialError) -> SignInStep {
         let endpoint = try client.metadata.required(.deviceAuthorization)
         var fields: [FormURLEncoding.Field] = []
         if !scope.isEmpty { fields.append(("scope", Scope.text(scope))) }
         if let resource = request.resource ?? client.type.resource { fields.append(("resource", resource)) }
         if let audience = request.audience ?? client.type.audience { fields.append(("audience", audience)) }
-        let response = try client.post(fields, to: endpoint)
+        let place: LocalizedMessage = "device authorization endpoint of \(endpoint.origin)"
         let members: JSONObject
-        switch try EndpointResponse.sort(response, from: "device authorization endpoint of \(endpoint.origin)") {
+        switch try client.reply(to: fields, of: endpoint, from: place) {
         case .object(let object): members = object
         case .refused(let refusal): throw client.dialect.error(for: refusal, in: .deviceAuthorization)
         }
         let authorization = try DeviceAuthorization(members, now: client.context.clock.now)
         for page in [authorization.verificationURI, authorization.complete].compactMap(\.self) {
             try client.type.apiNamedServer?.check(verificationPage: page, client.metadata)
+            try page.named(by: author).checkAuthor(as: "verification_uri")
         }
         var pending = JSONObject()
         pending["flow"] = .string(SignInFlow.device.rawValue)
@@ -120,7 +129,7 @@ public struct DeviceFlow: Sendable {
         var pending = pending
         if let interval { pending["interval"] = .integer(min(max(interval, 1), Self.longestInterval)) }
         guard let code = pending["user_code"]?.string,
-            let address = pending["verification_uri"]?.string.flatMap(URI.init),
+            let address = pending["verification_uri"]?.string.flatMap(URI.init)?.named(by: author),
             let expires = pending["expires"]?.integer, let seconds = pending["interval"]?.integer,
             let interval = Int(exactly: seconds)
         else {
@@ -128,8 +137,8 @@ public struct DeviceFlow: Sendable {
         }
         let interaction = Interaction.showCode(
             userCode: code, verificationURI: address,
-            complete: pending["verification_uri_complete"]?.string.flatMap(URI.init), interval: interval,
-            expires: Timestamp(epochSeconds: expires))
+            complete: pending["verification_uri_complete"]?.string.flatMap(URI.init)?.named(by: author),
+            interval: interval, expires: Timestamp(epochSeconds: expires))
         return .interaction(interaction, pending: pending)
     }
 }

@@ -76,7 +76,7 @@ package struct DynamicClientRegistration: Sendable {
         let place: LocalizedMessage = "registration endpoint of \(endpoint.origin)"
         switch try EndpointResponse.sort(response, from: place) {
         case .object(let members):
-            return try Self.client(members, request, place, origins: [endpoint.origin, metadata.issuerOrigin])
+            return try Self.client(members, request, place, endpoint, issuerOrigin: metadata.issuerOrigin)
         case .refused(let refusal):
             throw OAuthErrorMapping.error(refusal, in: .register, type: request.name)
         }
@@ -101,11 +101,13 @@ package struct DynamicClientRegistration: Sendable {
     ///
     /// - Throws: ``ErrorCode/denied`` when the provider refuses; ``ErrorCode/temporary``.
     package func remove(at address: URI, token: Secret) throws(CredentialError) {
-        let response = try context.transport.send(
+        var response = try context.transport.send(
             HTTPRequest(
                 method: "DELETE", address: address,
                 headers: [("accept", "application/json"), ("authorization", "Bearer " + token.reveal())]))
         if (200..<300).contains(response.status) { return }
+        // The text ends in messages, and may repeat the token.
+        response.body = SecretRemoval([token.reveal()]).cleaned(body: response.body)
         let place: LocalizedMessage = "registration of the client at \(address.origin)"
         // Of all replies but success it only matters that the client may still be there.
         if case .refused(let refusal) = try EndpointResponse.sort(response, from: place) {
@@ -115,13 +117,16 @@ package struct DynamicClientRegistration: Sendable {
     }
 
     private static func client(
-        _ members: JSONObject, _ request: Request, _ place: LocalizedMessage, origins: [String?]
+        _ members: JSONObject, _ request: Request, _ place: LocalizedMessage, _ endpoint: URI,
+        issuerOrigin: String?
     ) throws(CredentialError) -> Client {
         func malformed(_ what: LocalizedMessage) -> CredentialError {
             CredentialError(.malformedReply, "the response of the \(place) \(what)")
         }
         guard let clientID = members["client_id"]?.string, !clientID.isEmpty, clientID.utf8.count <= 1_024,
-            DefinitionValidation.clientID(clientID) == nil
+            DefinitionValidation.clientID(clientID) == nil,
+            // Such an ID would be read as that of a client known by its document.
+            !ClientIDMetadataDocument.isAddress(clientID)
         else { throw malformed("has no usable client_id") }
         if let registered = members["redirect_uris"]?.array?.compactMap(\.string),
             !registered.contains(where: { ConstantTime.equal($0, request.redirectURI) })
@@ -141,18 +146,18 @@ package struct DynamicClientRegistration: Sendable {
             client.secret = try text("client_secret", members, malformed).map(Secret.init)
         }
         if let token = try text("registration_access_token", members, malformed),
-            let place = members["registration_client_uri"]?.string
+            let written = members["registration_client_uri"]?.string
         {
-            guard let address = URI(place), address.isWeb, address.isSecure, address.fragment == nil else {
-                throw malformed("has a registration_client_uri that is not an https URL")
-            }
+            guard let address = URI(written)?.named(by: .api(host: endpoint.host)), address.isWeb,
+                address.isSecure, address.fragment == nil
+            else { throw malformed("has a registration_client_uri that is not an https URL") }
             // A response to a registration cannot send a request with a token to another origin, least of all to
             // this machine.
-            guard origins.contains(address.origin) else {
+            guard [endpoint.origin, issuerOrigin].contains(address.origin), address.isNamedRightly else {
                 throw CredentialError(
                     .validationFailed,
-                    "the response of the \(place) names \(address.origin) as registration_client_uri, which is another origin"
-                )
+                    "the response of the \(place) names \(address.origin) as registration_client_uri, "
+                        + "which is another origin")
             }
             client.management = (address, Secret(token))
         }

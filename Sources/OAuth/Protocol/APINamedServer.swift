@@ -10,10 +10,10 @@ struct APINamedServer {
     /// The API; `nil` if the type does not name it.
     let api: URI?
 
-    /// The endpoints that receive a code, a token or a secret.
+    /// The endpoints that receive a code, a token or a secret. The page that ends a session receives the ID token.
     private static let receivers: [AccountType.Endpoint] = [
         .token, .revocation, .introspection, .userInfo, .deviceAuthorization, .pushedAuthorizationRequest,
-        .registration,
+        .registration, .endSession,
     ]
 
     /// Checks the metadata of the server.

@@ -74,8 +74,10 @@ package struct ClientRegistrationService: Sendable {
     /// - Parameter ownsEarlier: whether the data that credmgr stored under the type's name before belongs to its
     ///   client (``ClientBindings/ownsEarlier(_:)``), as read while there was a definition.
     package func end(_ type: AccountType, ownsEarlier: Bool) {
-        guard let place = type.registrationClientURI.flatMap(URI.init) else { return }
+        guard let place = type.registrationClientURI.flatMap(URI.init)?.named(by: Self.registrar(of: type))
+        else { return }
         do throws(CredentialError) {
+            try place.checkAuthor(as: "registration_client_uri")
             guard let token = try token(of: type, ownsEarlier: ownsEarlier) else {
                 throw CredentialError(.configuration, "the registration access token is missing")
             }
@@ -91,6 +93,14 @@ package struct ClientRegistrationService: Sendable {
                 for item in items { try? desk.stores.store(kind).remove(item) }
             }
         }
+    }
+
+    /// The author of the address at which a client is managed: the server that registered the client, as far as the
+    /// definition tells.
+    private static func registrar(of type: AccountType) -> AddressAuthor {
+        let server = type.endpoints[.registration] ?? type.issuer ?? type.endpoints[.token]
+        let host = server.flatMap(URI.init)?.host ?? ""
+        return type.issuerIsNamedByAPI ? .api(host: host) : .issuer(host: host)
     }
 
     private func token(of type: AccountType, ownsEarlier: Bool) throws(CredentialError) -> Secret? {

@@ -173,7 +173,8 @@ package struct ResourceTypeDiscovery: Sendable {
                 hint: "credmgr types show \(ShellQuoting.word(type.name))")
         }
         var moved = AccountType(name: type.name, adapter: "oauth2", clientID: "")
-        moved.redirectURI = type.redirectURI
+        // A registration at another server gets another redirect path (RFC 9700 §4.4.2.2).
+        if !ClientRegistrationService.isOwn(type) { moved.redirectURI = type.redirectURI }
         moved.keychainGroup = type.keychainGroup
         (moved.caCertificate, moved.proxy) = (type.caCertificate, type.proxy)
         // A document about the client is good at every server that takes such clients.

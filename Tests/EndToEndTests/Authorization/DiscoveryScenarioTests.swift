@@ -1,3 +1,4 @@
+import Foundation
 import StrictJSON
 import TestSupport
 import Testing
@@ -104,6 +105,10 @@ import Testing
         try scenario.call(from: home)
         let second = try scenario.log.filter { $0.server == "as2" }
         #expect(second.contains { $0.path == "/register" })
+        // Each registration has a redirect path of its own.
+        let redirects = Set(try scenario.log.filter { $0.path == "/token" }.compactMap { $0.form["redirect_uri"] })
+        #expect(redirects.count == 2, "\(redirects)")
+        #expect(Set(redirects.compactMap { URL(string: $0)?.path }).count == 2, "\(redirects)")
         #expect(second.allSatisfy { !$0.form.values.contains(old) && !$0.query.values.contains(old) })
         #expect(second.last { $0.path == "/token" }?.form["grant_type"] == "authorization_code")
         // The account of the former server stays its own: the new one is not shown its refresh token.
