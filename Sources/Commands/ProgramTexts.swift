@@ -112,6 +112,6 @@ extension FileText {
         FileText("~/.local/share/credmgr/providers/", "your own adapters"),
         FileText("/usr/lib/credmgr/providers/", "adapters from packages"),
         FileText("~/.cache/credmgr/metadata/", "metadata and keys of providers; may be deleted at any time"),
-        FileText("~/.local/state/credmgr/metadata.key", "the key that encrypts the files in metadata/"),
+        FileText("~/.local/state/credmgr/metadata.key", "the key that authenticates the files in metadata/"),
     ]
 }

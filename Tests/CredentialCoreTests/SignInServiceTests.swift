@@ -304,7 +304,7 @@ import Testing
         scene.machine.setRecord(old, of: id)
         let failure = try #require(scene.refreshFailure())
         #expect(failure.code == .signInRequired)
-        #expect(failure.message.contains("the store is older than this machine's records"))
+        #expect(failure.message.contains("the store is older than this machine has seen"))
         #expect(scene.machine.provider.reuses == 0)
         try scene.signIn()
         #expect(scene.refreshFailure() == nil)

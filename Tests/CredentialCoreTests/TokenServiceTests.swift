@@ -88,7 +88,8 @@ import Testing
         let scene = try Self.signedIn(), failure = CredentialError(code, "so it is"), trace = PortTrace()
         scene.machine.provider.fail(with: failure)
         scene.machine.clock.pass(3_590)
-        #expect(throws: failure) { try scene.token(scene.request(), trace) }
+        let error = #expect(throws: CredentialError.self) { try scene.token(scene.request(), trace) }
+        #expect(error?.code == code && error?.message == failure.message)
         #expect(Self.readsBehindRefresh(trace).isEmpty)
         scene.machine.provider.fail(with: nil)
         #expect(try scene.token(scene.request()).refreshed)

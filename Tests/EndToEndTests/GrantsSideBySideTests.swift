@@ -41,7 +41,7 @@ import Testing
         try provider.signIn(at: home, type: "Wide")
         let wide = try token("Wide").line
         let outcome = try provider.signIn(at: home, type: "Narrow")
-        #expect(outcome.standardError.contains("keeps the grant of "), "\(outcome.standardError)")
+        #expect(outcome.standardError.contains("keeps the sign-in of "), "\(outcome.standardError)")
         #expect(outcome.standardError.contains("--replace"))
         #expect(try token("Wide").line == wide)
         #expect(try grants == [["offline_access", "openid", "read", "write"], ["openid", "read"]])
@@ -54,7 +54,7 @@ import Testing
         try provider.signIn(
             at: home, type: "Narrow", more: ["--scope", "openid", "--scope", "read", "--scope", "offline_access"])
         let outcome = try provider.signIn(at: home, type: "Wide")
-        #expect(!outcome.standardError.contains("keeps the grant"))
+        #expect(!outcome.standardError.contains("keeps the sign-in"))
         #expect(try grants.count == 1)
         try token("Narrow")
         try token("Wide", "--force-refresh")
@@ -98,7 +98,7 @@ import Testing
         try provider.signIn(at: home, type: "Wide")
         provider.change { ($0.grantedScope, $0.revoked) = ("openid read offline_access", ["a-refresh-token-1"]) }
         let outcome = try provider.signIn(at: home, type: "Wide")
-        #expect(outcome.standardError.contains("keeps the grant of "))
+        #expect(outcome.standardError.contains("keeps the sign-in of "))
         for _ in 0..<2 { try token("Wide", "--force-refresh") }
         #expect(provider.sentTokens == ["a-refresh-token-1", "a-refresh-token-2", "a-refresh-token-2"])
         #expect(try grants == [["offline_access", "openid", "read"]])
@@ -116,7 +116,7 @@ import Testing
         try provider.signIn(at: home, type: "Wide")
         try token("Wide")
         let outcome = try provider.signIn(at: home, type: "Narrow", more: ["--replace"])
-        #expect(!outcome.standardError.contains("keeps the grant"))
+        #expect(!outcome.standardError.contains("keeps the sign-in"))
         #expect(try grants == [["openid", "read"]])
         #expect(provider.forms.compactMap { $0["token"] } == ["a-refresh-token-1"])
         try token("Wide", "--force-refresh", exits: 4)

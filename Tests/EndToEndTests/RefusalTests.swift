@@ -80,6 +80,12 @@ import Testing
             "a consent that lacks", 400,
             #"{"error":"invalid_grant","suberror":"consent_required","error_codes":[65001]}"#, exits: 7,
             says: "requires a new sign-in"),
+        Refusal(
+            "an action that lacks", 400, #"{"error":"invalid_grant","suberror":"basic_action"}"#, exits: 7,
+            says: "requires a new sign-in"),
+        Refusal(
+            "a scope that lacks", 400, #"{"error":"invalid_grant","error_codes":[70000]}"#, exits: 7,
+            says: "requires a new sign-in"),
     ]
 
     private func signedIn() throws -> (Home, ScriptedProvider) {
@@ -198,6 +204,24 @@ import Testing
         provider.change { $0.wantsScope = true }
         try home.run(["token", "--force-refresh"])
         #expect(provider.forms.suffix(2).map { $0["scope"] } == [nil, "openid"])
+        #expect(provider.refusals == 0)
+    }
+
+    @Test func `A scope that the provider leaves out in silence requires the sign-in that asks for it`() throws {
+        let (home, provider) = try signedIn()
+        let id = try #require(try home.json(["accounts", "--json"]).array?.first?.object?["id"]?.string)
+        provider.change { $0.refresh = { .json(200, .object($0.with("scope", "openid"))) } }
+        let refused = try home.run(["token", "--scope", "admin"], exits: 4)
+        #expect(refused.standardOutput.isEmpty)
+        #expect(refused.standardError.contains("the grant does not include the requested scope"))
+        #expect(
+            refused.standardError.contains("hint: credmgr login --account \(id) --scope "),
+            "\(refused.standardError)")
+        #expect(try status(home) == "active")
+        // The new refresh token is the next one that is sent. A response without scope grants what was asked for.
+        provider.change { $0.refresh = nil }
+        try home.run(["token", "--scope", "admin"])
+        #expect(provider.sentTokens == ["a-refresh-token-1", "a-refresh-token-2"])
         #expect(provider.refusals == 0)
     }
 }

@@ -71,9 +71,14 @@ import Testing
         Shape("more than a megabyte", member: #""x":""# + String(repeating: "x", count: 2 << 20) + #"""#),
         Shape("a type that nobody knows", members: ["token_type": "BearerToken"]),
         Shape("a type of another kind", members: ["token_type": "N_A"]),
+        Shape("a bot's type", members: ["token_type": "bot"]),
+        Shape("a user's type", members: ["token_type": "user"]),
         Shape("an access token with a line break", members: ["access_token": "a\nb"]),
         Shape("no access token", members: ["access_token": .null, "id_token": .null]),
         Shape("an ID token that is none", exits: 7, members: ["id_token": "a.b.c"]),
+        Shape("an ID token by a key that is not known", exits: 7) { (members: JSONObject) in
+            .json(200, .object(members.signedByUnknownKey))
+        },
     ]
 
     /// The shapes that a sound response of a provider without rotation has with these members, and that are not
@@ -167,7 +172,9 @@ import Testing
             // Even a response that cannot be read names the other subject.
             if !isSound { $0.refresh = { .raw(Array((JSONValue.object($0).text() + "\0").utf8)) } }
         }
-        try home.run(["token", "--force-refresh"], exits: isSound ? 7 : 1)
+        let first = try home.run(["token", "--force-refresh"], exits: 7)
+        #expect(first.standardOutput.isEmpty && first.standardError.contains("another subject or issuer"))
+        #expect(first.standardError.contains("hint: credmgr login --account "), "\(first.standardError)")
         provider.change { ($0.idTokenClaims, $0.refresh) = (JSONObject(), nil) }
         let refused = try home.run(["token", "--force-refresh"], exits: 4)
         #expect(refused.standardError.contains("named another subject or issuer"))
@@ -177,6 +184,23 @@ import Testing
         // The person signs in again, and all is well.
         try provider.signIn(at: home)
         try home.run(["token", "--force-refresh"])
+    }
+
+    @Test func `The ID token of before may come again`() throws {
+        let (home, provider) = try provider(.revokesReused)
+        let token = try home.run(["token", "--id-token"]).line
+        provider.change { $0.refresh = { .json(200, .object($0.putting(["id_token": .string(token)]))) } }
+        for _ in 0..<2 { try home.run(["token", "--force-refresh"]) }
+        #expect(provider.refusals == 0)
+    }
+
+    @Test func `A new refresh token that is a number is sent at the next refresh`() throws {
+        let (home, provider) = try provider(.revokesReused)
+        provider.change { $0.refresh = { .json(200, .object($0.putting(["refresh_token": 12_345_678_901]))) } }
+        try home.run(["token", "--force-refresh"], exits: 1)
+        // The provider knows no such token.
+        try home.run(["token", "--force-refresh"], exits: 4)
+        #expect(provider.sentTokens == ["a-refresh-token-1", "12345678901"])
     }
 
     @Test func `A refused pending token falls back on the older one if the provider accepts that`() throws {
@@ -262,6 +286,13 @@ extension JSONObject {
         var changed = self
         for (name, value) in members.object?.members ?? [] { changed[name] = value == .null ? nil : value }
         return changed
+    }
+
+    /// The object with an ID token whose header names another key.
+    fileprivate var signedByUnknownKey: JSONObject {
+        let header = Base64URL.encode(Array(#"{"alg":"ES256","kid":"k-9"}"#.utf8))
+        let rest = (self["id_token"]?.string ?? "").split(separator: ".").dropFirst().joined(separator: ".")
+        return putting(["id_token": .string("\(header).\(rest)")])
     }
 }
 

@@ -48,7 +48,8 @@ import Testing
         let refreshed = GenericOAuth2Adapter()
         let idToken = try fixture.world.signer.sign(fixture.claims(nonce: nil))
         fixture.provider.expect(
-            "POST", "https://op.example/token", fixture.reply(idToken: idToken).with(["refresh_token": "rt-2"]))
+            "POST", "https://op.example/token",
+            fixture.reply(idToken: idToken).with(["refresh_token": "rt-2", "scope": "other"]))
         let issued = try refreshed.refresh(
             RefreshRequest(
                 type: fixture.type, key: TokenRequestKey(scope: ["other"]), scope: ["other"], grant: grant,
@@ -221,11 +222,13 @@ import Testing
         (404, #"{"error":"invalid_grant"}"#, .denied), (403, "", .configuration),
         (400, #"{"error":"invalid_grant","suberror":"consent_required","error_codes":[65001]}"#, .denied),
         (400, #"{"error":"invalid_grant","error_codes":[50076]}"#, .denied),
+        (400, #"{"error":"invalid_grant","error_codes":[70000]}"#, .denied),
+        (400, #"{"error":"invalid_grant","suberror":"basic_action"}"#, .denied),
         (400, "<html>", .temporary), (200, "<html>", .temporary), (500, #"{"error":"invalid_grant"}"#, .temporary),
         (429, "", .temporary), (302, "", .temporary), (400, "oops", .denied),
         (400, #"{"error":"invalid_client"}"#, .configuration),
-        (400, #"{"error":"invalid_scope"}"#, .configuration), (200, #"{"access_token":"#, .malformedReply),
-        (200, "{}", .malformedReply), (200, #"{"access_token":"a\nb"}"#, .malformedReply),
+        (200, #"{"access_token":"#, .malformedReply), (200, "{}", .malformedReply),
+        (200, #"{"access_token":"a\nb"}"#, .malformedReply),
     ]) func `tells a lost grant from everything else`(status: Int, body: String, code: ErrorCode) throws {
         let fixture = try GenericFixture()
         let grant = try fixture.signIn().tokens.grant
@@ -237,6 +240,165 @@ import Testing
         for text in [error?.message ?? "", error?.hint ?? ""] + (error?.details ?? []) {
             #expect(!text.contains("rt-1"))
         }
+    }
+
+    @Test func `a response of another person is quarantined, even if its keys are unavailable`() throws {
+        let fixture = try GenericFixture()
+        let grant = try fixture.signIn().tokens.grant
+        let idToken = try Signer(kid: "k2").sign(fixture.claims(nonce: nil).with(["sub": "eve"]))
+        fixture.provider.expect(
+            "POST", "https://op.example/token",
+            fixture.reply(idToken: idToken).with(["refresh_token": "rt-2-of-eve"]))
+        fixture.provider.expect("GET", "https://op.example/keys", 503, [:])
+        let saved = Mutex<[RefreshFinding]>([])
+        var context = fixture.world.context
+        context.saveFirst = { (finding) throws(CredentialError) in saved.withLock { $0.append(finding) } }
+        let error = #expect(throws: CredentialError.self) {
+            try fixture.adapter.refresh(
+                RefreshRequest(
+                    type: fixture.type, key: TokenRequestKey(scope: ["openid", "api"]), scope: ["openid", "api"],
+                    grant: grant, subject: "ada-1"),
+                in: context)
+        }
+        #expect(error?.code == .validationFailed && error?.hint == "credmgr login --type Tasks")
+        let quarantined = RefreshFinding(refreshToken: Secret("rt-2-of-eve"), isForeign: true)
+        #expect(saved.withLock { $0 } == [quarantined])
+        // No key is asked for.
+        #expect(fixture.provider.missing == 1)
+    }
+
+    // MARK: Scopes
+
+    /// The end of a refresh, and the refresh tokens that were saved before it.
+    private struct Outcome {
+        var issued: IssuedTokens?
+        var error: CredentialError?
+        var saved: [String?] = []
+        /// The scope of each refresh request.
+        var sent: [String?] = []
+    }
+
+    /// Signs in for the scopes of the type, of which the provider grants `openid api`, and refreshes for `scope`.
+    private func outcome(
+        of scope: [String], under type: [String] = ["openid", "api", "admin"],
+        _ responses: [(status: Int, body: JSONValue)]
+    ) throws -> Outcome {
+        var fixture = try GenericFixture()
+        fixture.type.scope = type
+        let grant = try fixture.signIn().tokens.grant
+        let before = fixture.provider.received.count
+        for response in responses {
+            fixture.provider.expect("POST", "https://op.example/token", response.status, response.body)
+        }
+        let saved = Mutex<[String?]>([])
+        var context = fixture.world.context
+        context.saveFirst = { (finding) throws(CredentialError) in
+            saved.withLock { $0.append(finding.refreshToken?.reveal()) }
+        }
+        var outcome = Outcome()
+        do throws(CredentialError) {
+            outcome.issued = try fixture.adapter.refresh(
+                RefreshRequest(
+                    type: fixture.type, key: TokenRequestKey(scope: scope), scope: scope, grant: grant,
+                    subject: "ada-1"), in: context)
+        } catch { outcome.error = error }
+        outcome.saved = saved.withLock { $0 }
+        outcome.sent = fixture.provider.received[before...].map { $0.form["scope"] }
+        #expect(fixture.provider.missing == 0)
+        return outcome
+    }
+
+    private static let narrow: JSONValue = [
+        "access_token": "at-2", "scope": "openid", "refresh_token": "rt-2-narrow",
+    ]
+
+    @Test func `a narrower response is asked for again with the scope of the grant`() throws {
+        let wide: JSONValue = ["access_token": "at-3", "scope": "openid api", "refresh_token": "rt-3-wide"]
+        let outcome = try outcome(of: ["openid", "api", "admin"], [(200, Self.narrow), (200, wide)])
+        #expect(outcome.sent == [nil, "openid api"] && outcome.saved == ["rt-2-narrow"])
+        #expect(outcome.issued?.accessToken?.token.reveal() == "at-3")
+        #expect(outcome.issued?.grant.refreshToken?.reveal() == "rt-3-wide")
+        #expect(outcome.issued?.grant.scope == ["openid", "api"])
+    }
+
+    @Test(arguments: ["invalid_scope", "invalid_request", "invalid_grant", "consent_required"])
+    func `a narrower response counts if the provider refuses the scope of the grant`(refusal: String) throws {
+        let outcome = try outcome(
+            of: ["openid", "api", "admin"], [(200, Self.narrow), (400, ["error": .string(refusal)])])
+        #expect(outcome.error == nil && outcome.sent == [nil, "openid api"])
+        #expect(outcome.issued?.accessToken?.token.reveal() == "at-2")
+        #expect(outcome.issued?.accessToken?.scope == ["openid"])
+        #expect(outcome.issued?.grant.refreshToken?.reveal() == "rt-2-narrow")
+        #expect(outcome.issued?.grant.scope == ["openid"])
+    }
+
+    @Test func `a second response that is no refusal is not passed over`() throws {
+        let odd: JSONValue = ["access_token": "a b", "refresh_token": "rt-3-odd-one"]
+        let outcome = try outcome(of: ["openid", "api", "admin"], [(200, Self.narrow), (200, odd)])
+        #expect(outcome.error?.code == .malformedReply)
+        #expect(outcome.saved == ["rt-2-narrow", "rt-3-odd-one"])
+    }
+
+    @Test func `a response without scope grants all that was granted`() throws {
+        let outcome = try outcome(of: ["openid", "api", "admin"], [(200, ["access_token": "at-2"])])
+        #expect(outcome.sent == [nil] && outcome.saved.isEmpty)
+        #expect(outcome.issued?.accessToken?.scope == ["openid", "api"])
+    }
+
+    @Test func `a scope that neither sign-in nor response has is missing`() throws {
+        let outcome = try outcome(of: ["other"], [(200, Self.narrow)])
+        #expect(outcome.error?.code == .configuration && outcome.error?.refusesScope == true)
+        #expect(outcome.sent == ["other"] && outcome.saved == ["rt-2-narrow"])
+    }
+
+    @Test(
+        arguments: [
+            (["other"], ["access_token": "at-2"]), (["other"], ["access_token": "at-2", "scope": "api other"]),
+            // The sign-in asked for it, or it is no scope of an access token.
+            (["admin"], ["access_token": "at-2", "scope": "api"]),
+            (["api", "profile", "offline_access"], ["access_token": "at-2", "scope": "api"]),
+        ] as [([String], JSONValue)])
+    func `no scope is missing`(scope: [String], response: JSONValue) throws {
+        let outcome = try outcome(of: scope, [(200, response)])
+        #expect(outcome.error == nil && outcome.issued?.accessToken?.token.reveal() == "at-2")
+    }
+
+    @Test(
+        arguments: [
+            ["error": "invalid_scope"], ["error": "invalid_request"],
+            [
+                "error": "invalid_request", "error_codes": [90009],
+                "error_description": "AADSTS90009: Application 'app' is requesting a token for itself.",
+            ],
+        ] as [JSONValue])
+    func `a refresh that is refused without scope is sent once more with it`(refusal: JSONValue) throws {
+        let asked = ["openid", "api"]
+        let outcome = try outcome(of: asked, under: asked, [(400, refusal), (200, ["access_token": "at-2"])])
+        #expect(outcome.sent == [nil, "openid api"])
+        #expect(outcome.issued?.accessToken?.token.reveal() == "at-2")
+        // A second refusal is final.
+        let refused = try self.outcome(of: asked, under: asked, [(400, refusal), (400, refusal)])
+        #expect(refused.error?.code == .configuration)
+    }
+
+    @Test(
+        arguments: [
+            ("login.microsoftonline.com", "api"), ("contoso.ciamlogin.com", "api"), ("op.example", nil),
+        ] as [(String, String?)])
+    func `a refresh at Microsoft Entra ID names its scope`(host: String, sent: String?) throws {
+        var fixture = try GenericFixture()
+        let token = "https://\(host)/contoso/oauth2/v2.0/token"
+        fixture.type.issuer = nil
+        fixture.type.scope = ["api"]
+        fixture.type.endpoints[.token] = token
+        var grant = Grant(flow: .code, obtainedAt: fixture.world.clock.now)
+        grant.refreshToken = Secret("rt-1")
+        grant.scope = ["api"]
+        grant.adapterState["requested_scope"] = ["api"]
+        fixture.provider.expect("POST", token, ["access_token": "at-2"])
+        let issued = try refresh(fixture, grant, scope: ["api"])
+        #expect(issued.accessToken?.token.reveal() == "at-2")
+        #expect(fixture.provider.received.last?.form["scope"] == sent)
     }
 
     @Test func `cannot refresh a person's sign-in without a refresh token`() throws {

@@ -38,6 +38,21 @@ import Testing
 
     @Test(
         arguments: [
+            (#""refresh_token_expires_in": 50"#, 50), (#""refresh_expires_in": 50"#, 50),
+            (#""refresh_token_expires_in": 5000000, "refresh_expires_in": 5000"#, 5000),
+            (#""refresh_token_expires_in": 5000, "refresh_expires_in": 5000000"#, 5000),
+            (#""refresh_token_expires_in": 0, "refresh_expires_in": 50"#, 50),
+            (#""refresh_token_expires_in": 50, "refresh_expires_in": -1"#, 50),
+            (#""refresh_expires_in": 0, "refresh_token_expires_at": 1700000100"#, 100),
+            (#""refresh_token_expires_in": 0, "refresh_expires_in": 0"#, nil), (#""x": 1"#, nil),
+        ] as [(String, Int64?)])
+    func `the smaller lifetime of a refresh token counts`(members: String, expected: Int64?) throws {
+        let reply = try read(#"{"access_token": "t", "# + members + "}")
+        #expect(reply.refreshExpiresAt == expected.map { Self.now.adding($0) })
+    }
+
+    @Test(
+        arguments: [
             (#""a b""#, ["a", "b"]), (#"["a", "b"]"#, ["a", "b"]), (#""repo,user""#, ["repo", "user"]),
             (#""b  a b""#, ["b", "a"]), (#"["a b", 1, "c"]"#, ["a", "b", "c"]),
             (#""""#, nil), ("[]", nil), ("null", nil), ("7", nil), ("{}", nil), (#""\"""#, nil),
@@ -174,7 +189,10 @@ import Testing
 
     @Test(arguments: [
         ("", "an empty body"), (" \n", "an empty body"), ("access_token=t&token_type=bearer", "form encoding"),
-        ("hello", "invalid JSON"), ("<html>", "a web page"), ("[]", "an array, not an object"),
+        ("error=temporarily_unavailable&error_description=x", "form encoding"), ("{", "invalid JSON"),
+        ("hello", "text/plain, not an object"), ("\u{FEFF}Not today.\r\n", "text/plain, not an object"),
+        ("PHP Notice: x\n{}", "text/plain, not an object"), ("\"hello", "invalid JSON"),
+        ("hello\0", "invalid JSON"), ("<html>", "a web page"), ("[]", "an array, not an object"),
     ]) func `names the form of a response that is not JSON`(body: String, form: String) {
         let error = #expect(throws: CredentialError.self) { try sort(200, body) }
         #expect(error?.message.contains("returned \(form)") == true, "\(error?.message ?? "")")

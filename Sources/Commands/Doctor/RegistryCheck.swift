@@ -62,7 +62,7 @@ struct RegistryCheck: DoctorCheck {
         findings += inventory.used.map { id in
             Diagnostic(
                 check, .problem,
-                "the refresh token of \(id) was already used: the store is older than this machine's records",
+                "the refresh token of \(id) was already used: the store is older than this machine has seen",
                 remedy: known[id].map { LoginHint(for: $0, in: group).hint })
         }
         findings += inventory.unknown.map { Diagnostic(check, $0.error) }

@@ -67,7 +67,6 @@ package struct KnownProvider: Sendable {
     ]
 
     private static let domains: [(suffix: String, provider: KnownProvider)] = [
-        (".ciamlogin.com", KnownProvider(.scope, offersAccounts: true)), (".auth0.com", KnownProvider(.scope)),
-        (".okta.com", KnownProvider(.scope)),
+        (".ciamlogin.com", entra), (".auth0.com", KnownProvider(.scope)), (".okta.com", KnownProvider(.scope)),
     ]
 }

@@ -69,7 +69,7 @@ package struct InProcessRefresher: TokenRefresher {
             // Another process may have refreshed it since it was read, if the file of the lock was removed.
             if try read(request).grants[request.key.policy]?.toSend != grant.toSend { throw Self.changed(account) }
             let failure = request.signInRequired(
-                "its refresh token was already used: the store is older than this machine's records")
+                "its refresh token was already used: the store is older than this machine has seen")
             if let answer = request.stillValid(in: set, now: accounts.clock.now, because: failure) { return answer }
             throw failure
         }
@@ -91,7 +91,18 @@ package struct InProcessRefresher: TokenRefresher {
             if error.code == .signInRequired || error.hint?.hasPrefix("credmgr login ") == true {
                 error.advice = request.login.hint
             }
-            throw error
+            throw Self.advised(error, by: request)
+        }
+    }
+
+    /// An error of a refresh with the remedy for its kind, if it has no hint: a refusal of the provider says how to
+    /// go on.
+    private static func advised(_ error: CredentialError, by request: TokenService.Request) -> CredentialError {
+        switch error.code {
+        // The new refresh token of a response that cannot be read is saved, and the next refresh sends it.
+        case .malformedReply: error.withHint("try again")
+        case .denied, .validationFailed: error.withHint(request.login.hint)
+        default: error
         }
     }
 
@@ -108,7 +119,7 @@ package struct InProcessRefresher: TokenRefresher {
         let adapter = try accounts.machine.adapters.adapter(of: request.type)
         let advice = RefreshTokenAdvice(
             request.type, scope: adapter.effectiveScope(request.type.scope, of: request.type))
-        var failure = request.signInRequired("the provider returned no refresh token: \(advice.cause)")
+        var failure = request.signInRequired(advice.reason)
         failure.advice = advice.hint(request.login)
         return failure
     }

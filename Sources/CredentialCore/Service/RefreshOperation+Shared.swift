@@ -42,8 +42,8 @@ extension RefreshOperation {
                     return .unsent(
                         CredentialError(
                             .signInRequired,
-                            "the refresh token of \(id) was already used: the cluster is older than this machine's "
-                                + "records"
+                            "the refresh token of \(id) was already used: the cluster is older than this machine has "
+                                + "seen"
                         ))
                 }
                 var request = request(of: job, grant, set.account)

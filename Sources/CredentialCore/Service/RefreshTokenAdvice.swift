@@ -76,6 +76,11 @@ package struct RefreshTokenAdvice: Sendable {
         }
     }
 
+    /// The cause as a whole sentence of an error.
+    package var reason: LocalizedMessage {
+        isOfClient ? cause : "the provider returned no refresh token: \(cause)"
+    }
+
     /// The command that changes the type; `nil` if no change helps.
     package var command: LocalizedMessage? {
         change.map { "credmgr types set \(ShellQuoting.word(type)) \(ShellQuoting.word($0))" }

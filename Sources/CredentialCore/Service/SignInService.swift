@@ -176,7 +176,7 @@ package struct SignInService: Sendable {
         let day = String(grant.signedInAt.rfc3339.prefix(10))
         let scope = UntrustedText.shown(grant.scope.joined(separator: " "))
         return
-            "keeps the grant of \(day) with scope \(scope); to end it: "
+            "keeps the sign-in of \(day) with scope \(scope); --replace ends it: "
             + "credmgr login --account \(account.id) --replace"
     }
 

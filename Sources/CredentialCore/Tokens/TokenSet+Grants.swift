@@ -73,21 +73,24 @@ extension TokenSet {
         return (kept, removed)
     }
 
-    /// Makes the newest grant that has `scope`, and can be refreshed, that of its policy, if the present one has
-    /// not. If no grant has it, and the present one cannot be refreshed, the newest refreshable grant takes its
-    /// place.
+    /// Makes the newest grant that has `scope`, and can be refreshed, that of its policy. If no grant has it, and
+    /// the present one cannot be refreshed, the newest refreshable grant takes its place.
     ///
     /// - Returns: whether another one took its place.
     mutating func prefer(scope: [String], of policy: String, now: Timestamp) -> Bool {
         func isUsable(_ grant: Grant) -> Bool {
             grant.isRefreshable && grant.refreshExpiresAt.map { $0 > now } ?? true
         }
-        func newest(_ fits: (Grant) -> Bool) -> Int? {
-            further.indices.filter { further[$0].policy == policy && fits(further[$0].grant) }
+        func fits(_ grant: Grant) -> Bool { isUsable(grant) && grant.includes(scope) }
+        func newest(_ isWanted: (Grant) -> Bool) -> Int? {
+            further.indices.filter { further[$0].policy == policy && isWanted(further[$0].grant) }
                 .max { further[$0].grant.signedInAt < further[$1].grant.signedInAt }
         }
-        guard let present = grants[policy], !(isUsable(present) && present.includes(scope)) else { return false }
-        let fitting = newest { isUsable($0) && $0.includes(scope) }
+        guard let present = grants[policy] else { return false }
+        let fitting = newest(fits)
+        if fits(present), fitting.map({ further[$0].grant.signedInAt <= present.signedInAt }) ?? true {
+            return false
+        }
         guard let place = fitting ?? (isUsable(present) ? nil : newest(isUsable)) else { return false }
         grants[policy] = further[place].grant
         // A grant that is lost for good is not worth a return.

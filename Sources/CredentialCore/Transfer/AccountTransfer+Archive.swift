@@ -122,7 +122,7 @@ extension AccountTransfer {
         let usable = grants.filter { !accounts.repository.isUsed($0.grant) }
         if usable.count < grants.count {
             let message: LocalizedMessage =
-                "\(shown): its refresh token was already used: the file is older than this machine's records"
+                "\(shown): its refresh token was already used: the file is older than this machine has seen"
             guard !usable.isEmpty else {
                 var login = LoginHint(type: type.name, group: group == type.keychainGroup ? nil : group)
                 if let known { login = LoginHint(for: known, in: group) }

@@ -43,7 +43,7 @@ extension AccountTransfer {
             throw CredentialError(
                 .signInRequired,
                 "the account of \(signIn.program): its refresh token was already used: the file is older than this "
-                    + "machine's records", hint: LoginHint(type: type.name).hint)
+                    + "machine has seen", hint: LoginHint(type: type.name).hint)
         }
         // The same account may be renewed; another one would end with the next refresh of either.
         if let holder = refreshToken.flatMap({ holders[$0] }) {

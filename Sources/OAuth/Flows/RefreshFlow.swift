@@ -22,32 +22,88 @@ public struct RefreshFlow: Sendable {
     public func run(_ request: RefreshRequest, scope: [String]) throws(CredentialError) -> IssuedTokens {
         let wide = GrantMetadata.widened(scope, by: request.grant.adapterState)
         let sent = scopeToSend(scope, request.grant)
-        var issued = try refresh(request, naming: sent, for: wide)
-        guard sent.isEmpty, let token = issued.accessToken,
-            !Self.lacking(token.scope, of: request.grant.scope).isEmpty
-        else { return issued }
-        // A provider takes a missing scope for another one than RFC 6749 §6 says (Microsoft Entra ID).
-        client.context.note("the provider granted less than before; asking again with the scope named")
-        var again = request
-        again.grant = issued.grant
-        if let token = issued.grant.refreshToken, token != request.grant.refreshToken {
-            try client.context.saveFirst(RefreshFinding(refreshToken: token))
+        let issued = try refresh(request, naming: sent, for: wide)
+        guard let token = issued.accessToken, request.grant.refreshToken != nil else { return issued }
+        guard sent.isEmpty else {
+            try check(issued, token, has: sent, request)
+            return issued
         }
-        issued = try refresh(again, naming: wide, for: wide)
+        let isNarrower = !Self.lacking(token.scope, of: request.grant.scope).isEmpty
+        return try isNarrower ? restored(issued, request, wide) : issued
+    }
+
+    /// The scopes of OpenID Connect: they are no part of an access token, and many providers leave them out.
+    private static let ofIdentity: Set<String> = [
+        "openid", "profile", "email", "address", "phone", "offline_access",
+    ]
+
+    /// The scopes of a sign-in or a request that a response does not grant.
+    private static func lacking(_ granted: [String], of wanted: [String]) -> Set<String> {
+        Set(wanted).subtracting(granted).subtracting(ofIdentity)
+    }
+
+    // MARK: Fewer scopes than before
+
+    /// Asks once more, by the names of the granted scopes, after a response that grants less than the grant had. A
+    /// provider takes a missing scope for another one than RFC 6749 §6 says (Microsoft Entra ID).
+    ///
+    /// A refusal of the second request uses no refresh token: the first response counts then.
+    private func restored(
+        _ first: IssuedTokens, _ request: RefreshRequest, _ wide: [String]
+    ) throws(CredentialError) -> IssuedTokens {
+        let context = client.context
+        context.note("the provider granted less than before; asking again with the scope named")
+        if let token = first.grant.refreshToken, token != request.grant.refreshToken {
+            try context.saveFirst(RefreshFinding(refreshToken: token))
+        }
+        var again = request
+        again.grant = first.grant
+        let named = Scope.distinct(request.grant.scope + wide.filter(Self.ofIdentity.contains))
+        // After a newer refresh token the first response counts no more.
+        let hasNewer = Mutex(false)
+        var second = self
+        second.client.context.saveFirst = { (finding) throws(CredentialError) in
+            hasNewer.withLock { $0 = true }
+            try context.saveFirst(finding)
+        }
+        var issued = first
+        do throws(CredentialError) {
+            issued = try second.refresh(again, naming: named, for: named)
+        } catch {
+            let isRefusal = [ErrorCode.denied, .configuration, .signInRequired].contains(error.code)
+            guard isRefusal, !hasNewer.withLock({ $0 }) else { throw error }
+            context.note("the provider refused the scope of the grant: \(error)")
+        }
         if let token = issued.accessToken, !Self.lacking(token.scope, of: request.grant.scope).isEmpty {
-            client.context.note("the provider grants less than at the sign-in: \(Scope.text(token.scope))")
+            context.note("the provider grants less than at the sign-in: \(Scope.text(token.scope))")
             issued.grant.scope = token.scope
         }
         return issued
     }
 
-    /// The scopes of a sign-in that a response does not grant any more. Those of OpenID Connect are no part of an
-    /// access token, and many providers leave them out.
-    private static func lacking(_ granted: [String], of before: [String]) -> Set<String> {
-        Set(before).subtracting(granted).subtracting([
-            "openid", "profile", "email", "address", "phone", "offline_access",
-        ])
+    /// Checks that a response has the scopes that a call asked for, if the sign-in neither asked for them nor got
+    /// them: some providers leave out such a scope in place of a refusal. The new refresh token is saved even then.
+    ///
+    /// Microsoft Entra ID and B2C grant scopes that no sign-in has named, and name them in their own way.
+    ///
+    /// - Throws: ``ErrorCode/configuration`` with ``CredentialError/refusesScope``.
+    private func check(
+        _ issued: IssuedTokens, _ token: AccessToken, has sent: [String], _ request: RefreshRequest
+    ) throws(CredentialError) {
+        guard !client.dialect.alwaysSendsScope, token.key.bearer == .accessToken else { return }
+        let known = request.grant.scope + (GrantMetadata.requestedScope(in: request.grant.adapterState) ?? [])
+        guard !Self.lacking(token.scope + known, of: sent).isEmpty else { return }
+        let newer = issued.grant.refreshToken == request.grant.refreshToken ? nil : issued.grant.refreshToken
+        try client.context.saveFirst(RefreshFinding(refreshToken: newer))
+        var error = CredentialError(
+            .configuration, "the provider refused the scope or resource",
+            hint: LoginHint(type: client.type.name).hint,
+            details: ["scope: " + UntrustedText.shown(Scope.text(token.scope), limit: 300)])
+        error.refusesScope = true
+        throw error
     }
+
+    // MARK: One refresh
 
     /// Refreshes with the scopes `sent`; if empty, with those of the grant.
     private func refresh(
@@ -81,27 +137,33 @@ public struct RefreshFlow: Sendable {
         }
         let rotated = rotatedToken(of: response.response, to: request)
         let context = client.context
-        let isForeign =
-            rotated?.isForeign(
-                subject: request.grant.adapterState[GrantMetadata.subject]?.string, issuer: client.metadata.issuer)
-            ?? false
+        let subject = request.grant.adapterState[GrantMetadata.subject]?.string
+        if let rotated, rotated.isForeign(subject: subject, issuer: client.metadata.issuer) {
+            // No key and no other part of the response changes that.
+            try context.saveFirst(RefreshFinding(refreshToken: rotated.token, isForeign: true))
+            throw CredentialError(
+                .validationFailed, "a response to a refresh named another subject or issuer",
+                hint: LoginHint(type: client.type.name).hint)
+        }
         // A key that is not known yet is fetched while the new refresh token is here alone.
         let isSaved = Mutex(false)
         var judge = self
         judge.client.context = context.before { () throws(CredentialError) in
             guard let token = rotated?.token, !isSaved.withLock({ $0 }) else { return }
-            try context.saveFirst(RefreshFinding(refreshToken: token, isForeign: isForeign))
+            try context.saveFirst(RefreshFinding(refreshToken: token))
             isSaved.withLock { $0 = true }
         }
+        // A response without `scope` grants what was asked for (RFC 6749 §5.1): by no name, all that was granted.
+        let isForAll = named.isEmpty && request.grant.refreshToken != nil && !request.grant.scope.isEmpty
         do throws(CredentialError) {
-            return try judge.issued(response, request, scope: wide)
+            return try judge.issued(response, request, scope: isForAll ? request.grant.scope : wide)
         } catch {
             guard let rotated else { throw error }
             let finding = RefreshFinding(
-                refreshToken: rotated.token, isForeign: isForeign,
+                refreshToken: rotated.token,
                 refusesIDToken: rotated.idToken != nil && error.code == .validationFailed
                     || rotated.hasSeveralIDTokens)
-            let isNew = rotated.token != nil && !isSaved.withLock { $0 } || isForeign || finding.refusesIDToken
+            let isNew = rotated.token != nil && !isSaved.withLock { $0 } || finding.refusesIDToken
             if isNew { try context.saveFirst(finding) }
             throw error
         }

@@ -71,16 +71,29 @@ package enum EndpointResponse: Sendable {
         if response.body.allSatisfy({ $0 <= 0x20 }) {
             return CredentialError(.malformedReply, "the \(place) returned an empty body instead of JSON")
         }
-        let body = String(decoding: response.body, as: UTF8.self)
-        if FormURLEncoding.decode(body)?.contains(where: { $0.name == "access_token" }) ?? false {
+        let fields = FormURLEncoding.decode(String(decoding: response.body, as: UTF8.self)) ?? []
+        if fields.contains(where: { ["access_token", "error"].contains($0.name) }) {
             return CredentialError(.malformedReply, "the \(place) returned form encoding instead of JSON")
         }
-        return switch parsed {
-        case .success(let value):
-            CredentialError(.malformedReply, "the \(place) returned \(value.kind), not an object")
+        let form: LocalizedMessage
+        switch parsed {
+        case .success(let value): form = value.kind
         case .failure(let error):
-            CredentialError(.malformedReply, "the \(place) returned invalid JSON: \(error)")
+            guard isText(response.body) else {
+                return CredentialError(.malformedReply, "the \(place) returned invalid JSON: \(error)")
+            }
+            form = LocalizedMessage(verbatim: "text/plain")
         }
+        return CredentialError(.malformedReply, "the \(place) returned \(form), not an object")
+    }
+
+    /// Whether a body that is not valid JSON is plain text: it does not even begin as an object, an array or a
+    /// string does.
+    private static func isText(_ body: [UInt8]) -> Bool {
+        let text = body.withoutByteOrderMark
+        guard let first = text.first(where: { $0 > 0x20 }), !"{[\"".utf8.contains(first) else { return false }
+        return text.allSatisfy { $0 >= 0x20 || [0x09, 0x0A, 0x0D].contains($0) }
+            && String(validating: text, as: UTF8.self) != nil
     }
 
     private static func temporary(

@@ -112,10 +112,13 @@ public enum OAuthErrorMapping {
             )
             error.refusesScope = operation == .refresh
             return error
-        case "redirect_uri_mismatch":
+        case "invalid_redirect_uri" where operation != .register, "redirect_uri_mismatch":
             return make(
                 .configuration, "the redirect URI is not registered for the client",
                 hint: "check redirect_uri of account type '\(type)': credmgr types show \(ShellQuoting.word(type))")
+        case "invalid_client_metadata" where operation != .register,
+            "unapproved_software_statement" where operation != .register:
+            return make(.configuration, "the provider refused the client", hint: client)
         case "invalid_redirect_uri", "invalid_client_metadata", "unapproved_software_statement":
             return make(.configuration, "the provider refused to register the client")
         case "invalid_dpop_proof", "use_dpop_nonce":
@@ -239,13 +242,14 @@ extension OAuthError {
     /// Whether a refresh without scope may have been refused for that: the refresh token was not used (RFC 6749
     /// §5.2).
     var mayWantScope: Bool {
-        status == 400 && code == "invalid_request" && !DeadGrantWords.contain(self)
+        status == 400 && ["invalid_request", "invalid_scope"].contains(code) && !DeadGrantWords.contain(self)
     }
 
     /// Whether a refresh with `resource` may have been refused for that: by a server that does not know it, or that
     /// compares it with the scope. The refresh token was not used (RFC 6749 §5.2, RFC 8707 §2).
     var mayRefuseResource: Bool {
-        ["invalid_target", "invalid_resource"].contains(code.lowercased()) || mayWantScope
+        ["invalid_target", "invalid_resource"].contains(code.lowercased())
+            || code == "invalid_request" && mayWantScope
     }
 
     /// Whether a refusal of a refresh does not concern the grant: the request requires a consent, or another

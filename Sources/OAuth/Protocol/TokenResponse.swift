@@ -76,8 +76,8 @@ public struct TokenResponse: Sendable {
         let told = end(in: "expires_in", "expires_in_sec", at: "expires_on")
         expiresAt = told ?? now.adding(Self.defaultLifetime)
         saysEnd = told != nil
-        refreshExpiresAt =
-            end(in: "refresh_token_expires_in") ?? end(in: "refresh_expires_in", at: "refresh_token_expires_at")
+        refreshExpiresAt = end(
+            in: "refresh_token_expires_in", "refresh_expires_in", at: "refresh_token_expires_at")
         idTokenExpiresAt = end(in: "id_token_expires_in")
         scope = Self.scope(members["scope"])
         if !saysEnd { shorten(to: accessToken.flatMap(Self.endOfJWT)) }
