@@ -28,8 +28,13 @@ struct AccountsCommand: Command {
         var rows: [AccountPresentation] = []
         var missing: [String: Bool] = [:]
         var all: [Account] = []
+        var isAnyLeftOut = false
         for (group, registry, isWhole) in try session.registries(
-            of: type, leftOut: { session.notices.warning($1.text) })
+            of: type,
+            leftOut: {
+                isAnyLeftOut = true
+                session.notices.warning($1.text)
+            })
         {
             all += registry.accounts
             let defaults = DefaultAccounts(registry, isWhole: isWhole)
@@ -47,7 +52,8 @@ struct AccountsCommand: Command {
         if arguments.wantsJSON { return try session.print(AccountPresentation.json(rows)) }
         let known = all
         if rows.isEmpty {
-            session.notices.note("no account is signed in")
+            // An account that cannot be read is signed in.
+            if !isAnyLeftOut { session.notices.note("no account is signed in") }
         } else {
             try session.print(
                 AccountTable(rows, shortIDs: ShortIDs(known), now: session.context.clock.now),

@@ -32,11 +32,13 @@ struct StatusCommand: Command {
             let list = statuses.map(\.json)
             try session.print(arguments[Self.all] ? .array(list) : list[0])
         } else if statuses.isEmpty {
-            session.notices.note("no account is signed in")
+            // An account that cannot be read is signed in.
+            if report.leftOut.isEmpty { session.notices.note("no account is signed in") }
         } else {
             try session.print(statuses.map { session.shown($0.facts) }.joined(separator: "\n"))
         }
-        guard var worst = statuses.compactMap(\.problem).max(by: { $0.severity < $1.severity }) else { return }
+        let problems = statuses.compactMap(\.problem) + report.leftOut
+        guard var worst = problems.max(by: { $0.severity < $1.severity }) else { return }
         worst.isInResult = true
         throw worst
     }
@@ -48,6 +50,8 @@ final class StatusReport {
     private let resolver: TargetResolver
     private let services: AccountServices
     private var storeFaults: [StoreKind: CredentialError] = [:]
+    /// The errors of the accounts that cannot be listed.
+    private(set) var leftOut: [CredentialError] = []
 
     init(_ session: CommandSession) {
         self.session = session
@@ -76,7 +80,11 @@ final class StatusReport {
         let target = try targetIfAny(options)
         var statuses: [AccountStatus] = []
         for (group, registry, isWhole) in try session.registries(
-            of: type, leftOut: { session.notices.warning($1.text) })
+            of: type,
+            leftOut: {
+                leftOut.append($1)
+                session.notices.warning($1.text)
+            })
         {
             let defaults = DefaultAccounts(registry, isWhole: isWhole)
             for account in registry.accounts where registration == nil || account.registration == registration {

@@ -47,7 +47,10 @@ struct StoreRekeyCommand: Command {
                 throw failed(error, at: group, .before, chosen.filter { $0 != group }, before, session)
             }
         }
-        let key = try key(session)
+        let key: StoreKey
+        do throws(CredentialError) { key = try self.key(session) } catch {
+            throw failed(error, at: chosen[0], .before, Array(chosen.dropFirst()), before, session)
+        }
         for (place, group) in chosen.enumerated() {
             let outcome = replacement.run(group, with: key)
             if let error = outcome.failure {
