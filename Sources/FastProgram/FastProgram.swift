@@ -155,15 +155,35 @@ import Glibc
 
     /// Becomes the full program, with the words that this one was given.
     private static func execFullProgram() -> Never {
-        if let arguments = unsafe fast_arguments() { become(arguments) }
+        if let arguments = unsafe fast_arguments() { become(arguments, ifMissing: refuseAtSocket) }
         fail("credmgr: hint: install credmgr again, such as: apt-get install --reinstall credmgr\n")
+    }
+
+    /// Ends a call at a broker's socket that the full program would refuse. A sandbox may have only this program.
+    private static func refuseAtSocket() {
+        guard let path = BrokerClient.path(ProcessEnvironment.variable), let words = givenWords() else { return }
+        for word in words where word.utf8.first != UInt8(ascii: "-") {
+            switch word {
+            case "login", "logout", "refresh", "store", "broker", "setup":
+                SocketCall.end(
+                    CredentialError(
+                        .usage,
+                        "'\(word)' is not available at the broker's socket \(UntrustedText.shown(path, limit: 200))",
+                        hint: "to use the accounts of this machine: unset CREDMGR_SOCK"))
+            default: return
+            }
+        }
     }
 
     /// Becomes the full program: `../libexec/credmgr/credmgr` of the folder that this program really lies in, never
     /// one that `PATH` or its name leads to. Returns if it cannot, after it has reported why.
     ///
-    /// - Parameter arguments: as for execve(2).
-    static func become(_ arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) {
+    /// - Parameters:
+    ///   - arguments: as for execve(2).
+    ///   - ifMissing: called before the report that the full program is missing.
+    static func become(
+        _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>, ifMissing: () -> Void = {}
+    ) {
         let size = 4096
         let path = unsafe UnsafeMutablePointer<CChar>.allocate(capacity: size + 32)
         var length = unsafe readlink("/proc/self/exe", path, size)
@@ -175,6 +195,7 @@ import Glibc
         unsafe strcpy(path + length, "/libexec/credmgr/credmgr")
         unsafe execv(path, arguments)
         if errno == ENOENT {
+            ifMissing()
             tell("credmgr: error: the full program is missing: ")
         } else {
             tell("credmgr: error: the full program cannot be run: ")

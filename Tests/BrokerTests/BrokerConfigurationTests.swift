@@ -102,6 +102,13 @@ struct BrokerConfigurationTests {
         #expect(old.narrowed(to: new) { _ in [] }.entries.isEmpty)
     }
 
+    @Test(arguments: ["origins", "resource", "audience"])
+    func `a replaced file narrows an entry when the entry had no such list`(key: String) throws {
+        let old = try Self.read(with: "")
+        let new = try Self.read(with: "", entry: #","\#(key)":["https://api.example.com"]"#)
+        #expect(old.narrowed(to: new) { _ in [] }.entries == new.entries)
+    }
+
     @Test func `an entry ends when the replaced file names another account for it`() throws {
         let old = try Self.read(with: "")
         let new = try Self.read(with: "", entry: #","account":"ada@example.com""#)

@@ -88,6 +88,12 @@ struct BrokerLineTests {
         #expect(scene.log.events.map(\.reason) == ["version"])
     }
 
+    @Test func `a proof is malformed when its URL is not valid`() {
+        let replies = talk(#"{"op":"sign","method":"GET","url":"no URL"}"# + "\n" + #"{"op":"hello"}"# + "\n")
+        #expect(replies.map { $0["error"] } == ["malformed"])
+        #expect(scene.log.events.map(\.reason) == ["malformed"])
+    }
+
     @Test(arguments: ["hello\n", "[1]\n", "GET / HTTP/1.1\r\n\r\n", "CONNECT a:1 HTTP/1.1\r\n\r\n", " {}\n"])
     func `a language that is not configured is closed and audited`(text: String) {
         #expect(talk(text).isEmpty)

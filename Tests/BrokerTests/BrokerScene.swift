@@ -109,6 +109,16 @@ final class MemoryIssuer: TokenIssuer {
         var credentials = JSONObject(["AccessKeyId": "AK"])
         /// The roles that were asked for.
         var roles: [String] = []
+        /// The account's ID.
+        var accountID = "3f0c"
+        /// The account's ID after the next token; `nil` if it stays the same.
+        var nextAccountID: String?
+        /// Whether the user signs out while a token is issued.
+        var signsOut = false
+        /// The tokens that were revoked.
+        var revoked: [Secret] = []
+        /// Whether the provider has an endpoint for revocations.
+        var canRevoke = true
     }
 
     let state = Mutex(State())
@@ -126,8 +136,9 @@ final class MemoryIssuer: TokenIssuer {
     var orders: [TokenOrder] { state.withLock { $0.orders } }
 
     func account(of entry: BrokerEntry) throws(CredentialError) -> any EntryAccount {
-        if let failure = state.withLock({ $0.failure }), failure.code == .noSuchAccount { throw failure }
-        return MemoryAccount(owner: self)
+        let (failure, id) = state.withLock { ($0.failure, $0.accountID) }
+        if let failure, failure.code == .noSuchAccount { throw failure }
+        return MemoryAccount(owner: self, id: id, name: entry.account ?? "ada@example.com")
     }
 
     func scope(ofType type: String) -> [String] { ["read", "write"] }
@@ -140,14 +151,15 @@ final class MemoryIssuer: TokenIssuer {
 
     private struct MemoryAccount: EntryAccount {
         let owner: MemoryIssuer
-        var id: String { "3f0c" }
-        var username: String? { "ada@example.com" }
-        var shownName: String { "ada@example.com" }
+        let id: String
+        let name: String
+        var username: String? { name }
+        var shownName: String { name }
         var issuer: String? { "https://login.example.com" }
         var ownScope: [String] { ["read", "write"] }
         var ownResource: String? { nil }
         var ownAudience: String? { nil }
-        func isCalled(_ name: String) -> Bool { name == "ada@example.com" || name == "3f0c" }
+        func isCalled(_ name: String) -> Bool { name == self.name || name == id }
         func isSamePolicy(_ left: String?, _ right: String?) -> Bool { left == right }
         func effectiveScope(_ scope: [String]) -> [String] { scope + ["offline_access"] }
 
@@ -158,7 +170,10 @@ final class MemoryIssuer: TokenIssuer {
                     state.refreshes += 1
                     state.token?.token = Secret("t\(state.refreshes)")
                 }
-                return (state.failure, state.token, state.idToken, state.idTokenEnd, state.isStale)
+                let failure = state.failure
+                if state.signsOut { state.failure = CredentialError(.noSuchAccount, "no account") }
+                if let next = state.nextAccountID { state.accountID = next }
+                return (failure, state.token, state.idToken, state.idTokenEnd, state.isStale)
             }
             if let failure { throw failure }
             guard let token else { throw CredentialError(.signInRequired, "no token") }
@@ -168,7 +183,19 @@ final class MemoryIssuer: TokenIssuer {
 
         func proof(
             for token: IssuedToken, method: String, url: String, nonce: String?
-        ) throws(CredentialError) -> String? { token.token.tokenType == "DPoP" ? "proof" : nil }
+        ) throws(CredentialError) -> String? {
+            if !url.hasPrefix("https://") { throw CredentialError(.usage, "no URL") }
+            return token.token.tokenType == "DPoP" ? "proof" : nil
+        }
+
+        func revoke(_ tokens: [AccessToken]) throws(CredentialError) {
+            try checkRevocation()
+            owner.state.withLock { $0.revoked += tokens.map(\.token) }
+        }
+
+        func checkRevocation() throws(CredentialError) {
+            if !owner.state.withLock({ $0.canRevoke }) { throw CredentialError(.unsupported, "no endpoint") }
+        }
 
         func roleCredentials(_ role: String, by token: IssuedToken) -> JSONObject {
             owner.state.withLock { state in

@@ -86,6 +86,33 @@ struct BrokerServiceTests {
         #expect(token.idToken == Secret("i"))
     }
 
+    @Test func `the account chooses among entries of one type`() throws {
+        let scene = try BrokerScene(
+            #"{"entries":[{"name":"a","type":"Work","account":"ada@example.com","release":"token"},"#
+                + #"{"name":"b","type":"Work","account":"bob@example.com","release":"token"}],"ask":"never"}"#)
+        #expect(scene.failure { $0.type = "Work" } == BrokerFailure(.ambiguous))
+        for name in ["ada@example.com", "bob@example.com"] {
+            let token = try scene.release { ask in
+                ask.type = "Work"
+                ask.account = name
+            }
+            #expect(token.username == name)
+        }
+        #expect(scene.failure { $0.account = "eve@example.com" } == .denied(.notInBroker))
+        // Both entries have the account with this ID.
+        #expect(scene.failure { $0.account = "3f0c" } == BrokerFailure(.ambiguous))
+    }
+
+    @Test func `a malformed request counts for the limit, and a scan of a port does not`() throws {
+        let scene = try BrokerScene(
+            #"{"entries":[{"name":"a","type":"Work","release":"token"}],"ask":"never","limits":{"per_minute":2}}"#)
+        for _ in 0..<5 { scene.service.refuse("language", BrokerScene.caller) }
+        #expect(scene.failure() == nil)
+        scene.service.refuse("malformed", BrokerScene.caller, counts: true)
+        #expect(scene.failure()?.error == .rate)
+        #expect(scene.log.events.map(\.reason) == ["language", "language", nil])
+    }
+
     @Test(arguments: [
         (ErrorCode.signInRequired, BrokerError.signInRequired), (.noSuchAccount, .signInRequired),
         (.storeLocked, .locked), (.storeUnavailable, .locked), (.temporary, .temporary), (.lockTimeout, .temporary),

@@ -113,6 +113,31 @@ import Testing
         #expect(!self.grant(["a"]).covers(shown, at: now))
     }
 
+    @Test func `ConsentGrant covers only its resource and audience, and an ID token if it has one`() {
+        var asked = question(["a"])
+        asked.resource = "https://r.example/1"
+        asked.audience = "api"
+        let grant = ConsentGrant(asked, created: now, until: now.adding(60))
+        #expect(grant.covers(asked, at: now))
+        for change: (inout ConsentQuestion) -> Void in [
+            { $0.resource = "https://r.example/2" }, { $0.resource = nil }, { $0.audience = nil },
+            { $0.wantsIDToken = true },
+        ] {
+            var other = asked
+            change(&other)
+            #expect(!grant.covers(other, at: now))
+            #expect(!grant.isBeside(ConsentGrant(other, created: now, until: now.adding(60))))
+        }
+        var both = asked
+        both.wantsIDToken = true
+        let whole = ConsentGrant(both, created: now, until: now.adding(60))
+        #expect(whole.covers(both, at: now) && whole.covers(asked, at: now))
+        #expect(ConsentGrant(json: whole.json) == whole)
+        // A grant of an earlier version lacks the three members.
+        #expect(!self.grant(["a"]).covers(asked, at: now))
+        #expect(["resource", "audience", "id_token"].allSatisfy { self.grant(["a"]).json[$0] == nil })
+    }
+
     @Test func `ConsentGrant covers the scopes that the user saw until its end`() {
         let grant = grant(["a", "b"])
         #expect(grant.covers(question(["a"]), at: now))

@@ -172,10 +172,11 @@ struct HTTPScene {
     }
 
     /// Sends a request, with the secret of a relay if there is one.
-    func get(_ target: String, _ fields: [String] = [], via: String? = nil, method: String = "GET") throws
-        -> Response
-    {
-        let head = (["\(method) \(target) HTTP/1.1", "Host: 127.0.0.1:8080"] + fields + ["", ""])
+    func get(
+        _ target: String, _ fields: [String] = [], via: String? = nil, method: String = "GET",
+        host: String = "127.0.0.1:8080"
+    ) throws -> Response {
+        let head = (["\(method) \(target) HTTP/1.1", "Host: \(host)"] + fields + ["", ""])
             .joined(separator: "\r\n")
         let connection = TimedConnection(head)
         serve(connection, via: via)

@@ -69,6 +69,15 @@ import Testing
         #expect(responses.count == 1 && responses.first?.fields["connection"] == "close")
     }
 
+    @Test func `A response to HEAD has no body`() {
+        let head = Self.project.replacing("GET", with: "HEAD")
+        let connection = TimedConnection(head + Self.flavor + "\r\n" + Self.project + Self.flavor + "\r\n")
+        scene.serve(connection)
+        #expect(connection.output.hasPrefix("HTTP/1.1 405 "))
+        #expect(connection.output.contains("\r\n\r\nHTTP/1.1 200 OK\r\n"))
+        #expect(connection.output.hasSuffix("\r\n\r\nproject-1"))
+    }
+
     @Test func `An incomplete head is closed after 10 s without a response`() throws {
         let start = Array("GET / HT".utf8)
         let silent = TimedConnection([.bytes(start), .silence])

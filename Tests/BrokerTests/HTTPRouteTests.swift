@@ -105,6 +105,22 @@ import Testing
         #expect(response.status == 403 && scene.releaser.asks.isEmpty && scene.refusals.all == ["caller 42"])
     }
 
+    @Test func `A request of a web page is 403`() throws {
+        let response = try scene.google(
+            "instance/service-accounts/default/token", ["Origin: http://127.0.0.1:8080"])
+        #expect(response.status == 403 && scene.releaser.asks.isEmpty && scene.refusals.all == ["caller 42"])
+    }
+
+    @Test(arguments: [
+        ("127.0.0.1", 200), ("localhost:80", 200), ("[::1]:8080", 200), ("[::1]", 200), ("metadata", 200),
+        ("Metadata.Google.Internal:80", 200), ("169.254.169.254", 200), ("attacker.example:8080", 403),
+        ("127.0.0.1.attacker.example", 403), ("127.0.0.1:8080:80", 403), ("", 403),
+    ])
+    func `A request for another host than the metadata server's is 403`(host: String, status: Int) throws {
+        let path = "/computeMetadata/v1/project/project-id"
+        #expect(try scene.get(path, ["Metadata-Flavor: Google"], host: host).status == status)
+    }
+
     @Test(arguments: [
         "", "instance", "instance/service-accounts/other/token", "instance/service-accounts/default/a/b",
     ])
@@ -128,6 +144,15 @@ import Testing
         let response = try scene.get(Self.azure + "https://management.example.com", ["X-IDENTITY-HEADER: any"])
         #expect(response.status == 200)
         #expect(scene.releaser.asks.first?.scope == ["https://management.example.com/.default"])
+    }
+
+    @Test func `Azure's resource is a resource with .default when the entry has one`() throws {
+        var entry = scene.configuration.entries[0]
+        entry.resource = ["https://vault.example.com/.default"]
+        let scene = HTTPScene(entries: [entry])
+        let response = try scene.get(Self.azure + "https://vault.example.com", ["X-IDENTITY-HEADER: any"])
+        #expect(response.json?.object?["resource"] == "https://vault.example.com")
+        #expect(scene.releaser.asks.first?.resource == "https://vault.example.com/.default")
     }
 
     @Test func `Azure's resource is a scope of the type when the entry has no scopes`() throws {
@@ -165,10 +190,16 @@ import Testing
 
     // MARK: GitHub Actions
 
-    @Test(arguments: ["/actions?&audience=api", "/actions?audience=second", "/actions?"])
+    @Test(arguments: ["/actions?&audience=api", "/actions?audience=second"])
     func `Actions' request gets the ID token when its aud is the audience`(target: String) throws {
         let response = try scene.get(target, ["Authorization: bearer any"])
         #expect(response.json == ["value": .string(HTTPScene.idToken.reveal())])
+    }
+
+    @Test(arguments: ["/actions", "/actions?", "/actions?audience=", "/actions?audience=api&audience=second"])
+    func `Actions' request without one audience is 400`(target: String) throws {
+        let response = try scene.get(target, ["Authorization: bearer any"])
+        #expect(response.status == 400 && scene.releaser.asks.isEmpty)
     }
 
     @Test func `Actions' request for another audience is 403 id_token`() throws {
@@ -197,7 +228,7 @@ import Testing
         let responses = [
             try scene.google("instance/service-accounts/default/identity?audience=api"),
             try scene.get("/aws", ["Authorization: any"]),
-            try scene.get("/actions?", ["Authorization: bearer any"]),
+            try scene.get("/actions?audience=api", ["Authorization: bearer any"]),
         ]
         #expect(responses.allSatisfy { $0.status == 403 && $0.error == ["denied", "id_token"] })
         #expect(scene.releaser.roleARNs.isEmpty && scene.refusals.all.isEmpty)
@@ -217,6 +248,15 @@ import Testing
     func `A method other than GET is 405`(target: String) throws {
         let response = try scene.get(target, ["Metadata-Flavor: Google"], method: "POST")
         #expect(response.status == 405 && response.fields["allow"] == "GET")
+    }
+
+    @Test func `A request that no cloud has is in the log`() throws {
+        _ = try scene.get("/other")
+        _ = try scene.get("/aws", ["Authorization: any"], method: "POST")
+        _ = try scene.google("other")
+        _ = try scene.google("instance/service-accounts/default/identity")
+        scene.serve(TimedConnection("GET /\r\n\r\n"))
+        #expect(scene.refusals.all == Array(repeating: "malformed 42", count: 5))
     }
 
     @Test(arguments: [

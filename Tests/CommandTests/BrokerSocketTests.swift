@@ -58,6 +58,12 @@ import Testing
         #expect(host.stopped == ["b", "c"])
     }
 
+    @Test func `broker stop reaches a broker without a server, as systemd may have its socket`() throws {
+        host.list([("b", 2)])
+        _ = try BrokerStopCommand.stop("a", session())
+        #expect(host.stopped == ["a"])
+    }
+
     private func session() throws -> CommandSession {
         let own = try scene.session()
         var context = own.context

@@ -17,28 +17,32 @@ import Testing
     }
 
     /// The path of a broker's socket.
-    private var socket: String { home.environment["XDG_RUNTIME_DIR", default: ""] + "/credmgr-brokers/dev/sock" }
+    private var socket: String { path(of: "dev") }
+
+    private func path(of broker: String) -> String {
+        home.environment["XDG_RUNTIME_DIR", default: ""] + "/credmgr-brokers/\(broker)/sock"
+    }
 
     /// Serves a broker until the test ends.
-    private func serve() throws -> RunningProcess {
-        let server = try home.start(["broker", "serve", "dev"])
+    private func serve(_ broker: String = "dev", _ options: [String] = []) throws -> RunningProcess {
+        let server = try home.start(["broker", "serve", broker] + options)
         let note = try server.line(.errors, within: 60)
         #expect(note?.contains("listens at") == true)
         return server
     }
 
     /// The environment of a sandbox without a home of its own.
-    private func sandbox() throws -> [String: String] {
+    private func sandbox(_ path: String?) throws -> [String: String] {
         var environment = home.environment.filter { !$0.key.hasPrefix("XDG_") }
         environment["HOME"] = "/nonexistent"
-        environment["CREDMGR_SOCK"] = socket
+        environment["CREDMGR_SOCK"] = path ?? socket
         return environment
     }
 
     private func ask(
-        _ words: [String], input: String = "", program: String = Home.program
+        _ words: [String], input: String = "", program: String = Home.program, at path: String? = nil
     ) throws -> ChildProcess.Outcome {
-        try ChildProcess(program, words, environment: try sandbox()).run(input: input, seconds: 60)
+        try ChildProcess(program, words, environment: try sandbox(path)).run(input: input, seconds: 60)
     }
 
     /// Sends lines to the socket and returns the replies, by a program of its own.
@@ -128,6 +132,158 @@ import Testing
         #expect(outcome.exitStatus == 6, "\(outcome.standardError)")
         #expect(outcome.standardOutput.isEmpty)
         #expect(try server.status(within: 60) == 0)
+    }
+
+    // MARK: Sockets of systemd
+
+    /// Listens at the broker's socket, and starts the broker with it for each connection, as systemd does. It
+    /// prints a line for each start and each end.
+    private func activate() throws -> RunningProcess {
+        let script = """
+            import os, select, socket, sys
+            os.umask(0o077)
+            os.makedirs(os.path.dirname(sys.argv[1]), exist_ok=True)
+            s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(16)
+            print("ready", flush=True)
+            while True:
+                select.select([s], [], [])
+                print("start", flush=True)
+                child = os.fork()
+                if child == 0:
+                    os.dup2(s.fileno(), 3); os.set_inheritable(3, True)
+                    os.environ["LISTEN_PID"] = str(os.getpid()); os.environ["LISTEN_FDS"] = "1"
+                    os.execv(sys.argv[2], sys.argv[2:])
+                print("end", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+            """
+        let words = ["-c", script, socket, Home.program, "broker", "serve", "dev"]
+        let activator = try ChildProcess("python3", words, environment: home.environment).start()
+        #expect(try activator.line(within: 60) == "ready")
+        return activator
+    }
+
+    @Test func `stop ends a broker that systemd starts, also for later connections`() throws {
+        try home.run(["broker", "set", "dev", "idle=2s"])
+        let activator = try activate()
+        #expect(try ask(["token"]).exitStatus == 0)
+        #expect(try activator.line(within: 60) == "start")
+        // An idle server ends, and the next connection starts another one.
+        #expect(try activator.line(within: 60) == "end 0")
+        #expect(try ask(["token"]).exitStatus == 0)
+        #expect(try activator.line(within: 60) == "start")
+        try home.run(["broker", "stop", "dev"])
+        #expect(try activator.line(within: 60) == "end 0")
+        #expect(!FileManager.default.fileExists(atPath: socket))
+        let outcome = try ask(["token"])
+        #expect(outcome.exitStatus == 6, "\(outcome.standardError)")
+        activator.kill()
+        #expect(try activator.line(within: 60) == nil)
+    }
+
+    @Test func `a broker that systemd starts ends for good when its time is over`() throws {
+        try home.run(["broker", "set", "dev", "for=5s", "idle=1s"])
+        let activator = try activate()
+        #expect(try ask(["token"]).exitStatus == 0)
+        #expect(try activator.line(within: 60) == "start")
+        #expect(try activator.line(within: 60) == "end 0")
+        #expect(!FileManager.default.fileExists(atPath: socket))
+        activator.kill()
+        #expect(try activator.line(within: 60) == nil)
+    }
+
+    @Test func `stop removes the socket of a broker that systemd has not started`() throws {
+        let activator = try activate()
+        try home.run(["broker", "stop", "dev"])
+        #expect(!FileManager.default.fileExists(atPath: socket))
+        activator.kill()
+        #expect(try activator.line(within: 60) == nil)
+    }
+
+    // MARK: Places and names
+
+    @Test func `show and env name the path of serve's option`() throws {
+        let folder = home.path + "/own"
+        try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+        let server = try serve("dev", ["--socket", folder + "/sock"])
+        let shown = try home.json(["broker", "show", "dev", "--json"]).object
+        #expect(shown?["socket"]?.string == folder + "/sock")
+        #expect(try home.run(["broker", "env", "dev"]).line == "CREDMGR_SOCK=\(folder)/sock")
+        #expect(try ask(["token"], at: folder + "/sock").exitStatus == 0)
+        server.send(SIGTERM)
+        #expect(try server.status(within: 60) == 0)
+        #expect(try home.run(["broker", "env", "dev"]).line == "CREDMGR_SOCK=\(socket)")
+    }
+
+    @Test func `env for ssh names the path that setup ssh-host forwards`() throws {
+        let line = try home.run(["broker", "env", "dev", "--for", "ssh"]).line
+        #expect(line == "CREDMGR_SOCK=~/.credmgr-brokers/dev/sock")
+    }
+
+    @Test(arguments: [
+        ["audit", "--broker"], ["audit", "verify", "--broker"], ["audit", "head", "--broker"],
+        ["audit", "prune", "--broker"], ["broker", "grants"], ["broker", "forget"], ["broker", "stop"],
+    ])
+    func `a name that leads out of the folder is refused`(words: [String]) throws {
+        try home.run(words + ["../../x"], exits: 2)
+    }
+
+    @Test func `audit verify exits with 1 when the broker has no log`() throws {
+        let outcome = try home.run(["audit", "verify", "--broker", "dev"], exits: 1)
+        #expect(outcome.standardError.contains("broker dev has no audit log"), "\(outcome.standardError)")
+    }
+
+    // MARK: Revocation
+
+    @Test func `a broker revokes the tokens that it released, and the sign-in stays`() throws {
+        let provider = try ScriptedProvider { $0.rotation = .grantsScopes }
+        provider.change { $0.metadata["revocation_endpoint"] = .string(provider.base + "/revoke") }
+        try home.run([
+            "types", "add", "Work", "--scope", "openid read offline_access", "--issuer", provider.base,
+            "--client-id", "app",
+        ])
+        try provider.signIn(at: home)
+        try home.run(["broker", "add", "own", "--type", "Work", "--release", "token", "--ask", "never"])
+        try home.run(["broker", "set", "own", "own_token=true", "revoke_at_end=true"])
+        let server = try serve("own")
+        let outcome = try ask(["token"], at: path(of: "own")), released = outcome.line
+        #expect(outcome.exitStatus == 0, "\(outcome.standardError)")
+        server.send(SIGTERM)
+        let ended = try server.outcome(within: 60)
+        #expect(ended.exitStatus == 0, "\(ended.standardError)")
+        #expect(!ended.standardError.contains("warning"), "\(ended.standardError)")
+        let revocations = provider.forms.filter { $0["token_type_hint"] != nil }
+        #expect(revocations.map { $0["token"] } == [released])
+        #expect(revocations.map { $0["token_type_hint"] } == ["access_token"])
+        // The refresh token stays, and the revoked token is not given out again.
+        try home.run(["token", "--type", "Work", "--force-refresh"])
+        #expect(provider.refusals == 0)
+        let next = try serve("own")
+        let other = try ask(["token"], at: path(of: "own"))
+        #expect(other.exitStatus == 0, "\(other.standardError)")
+        #expect(other.line != released)
+        #expect(next.isRunning)
+    }
+
+    @Test func `a broker that must revoke tokens is not served when its provider has no revocation`() throws {
+        try home.run(["broker", "set", "dev", "own_token=true", "revoke_at_end=true"])
+        let refused = try home.run(["broker", "serve", "dev"], exits: 2).standardError
+        #expect(refused.contains("revocation"), "\(refused)")
+        #expect(!FileManager.default.fileExists(atPath: socket))
+    }
+
+    // MARK: Commands
+
+    @Test func `the small program alone refuses commands that change accounts, and names them`() throws {
+        let prefix = try Installation(standIn: Installation.recorder)
+        try FileManager.default.removeItem(atPath: prefix.full)
+        for word in ["login", "logout", "refresh", "store", "broker", "setup"] {
+            let outcome = try ask([word], program: prefix.small)
+            #expect(outcome.exitStatus == 2, "\(word): \(outcome.standardError)")
+            #expect(outcome.standardError.hasPrefix("credmgr: error: '\(word)' is not available at the broker's"))
+        }
+        let other = try ask(["types"], program: prefix.small)
+        #expect(other.exitStatus == 1)
+        #expect(other.standardError.hasPrefix("credmgr: error: the full program is missing: "))
     }
 
     @Test func `commands that change accounts exit with 2 and name the socket`() throws {

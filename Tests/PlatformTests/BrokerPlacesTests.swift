@@ -35,4 +35,75 @@ import Testing
         #expect(isDone.wait(timeout: .now() + 20) == .success)
         lock.release()
     }
+
+    @Test func `stop removes the socket of a broker without a server`() throws {
+        try places.makeDirectory(of: "b")
+        let path = places.socket(of: "b")
+        // systemd listens like this until a connection comes.
+        let kept = try UnixSocket.listen(at: path, mode: 0o600), number = kept.number
+        #expect(number >= 0)
+        #expect(try !places.stop("b", milliseconds: 100))
+        #expect(!exists(path))
+    }
+
+    @Test func `a socket at another path is shown as long as its server has the lock`() throws {
+        let usual = places.socket(of: "b"), path = temporary.path + "/own/sock"
+        try makeOwnFolder()
+        let lock = try places.lock("b")
+        let listener = try places.listen(at: path, group: nil), number = listener.number
+        #expect(number >= 0)
+        #expect(places.socket(of: "b") == path)
+        #expect(places.socket(of: "c") != path)
+        lock.release()
+        #expect(places.socket(of: "b") == usual)
+        let next = try places.lock("b")
+        #expect(places.socket(of: "b") == path)
+        places.removeSocket(path)
+        #expect(places.socket(of: "b") == usual)
+        next.release()
+    }
+
+    // MARK: The end of a server
+
+    private func exists(_ path: String) -> Bool { FileManager.default.fileExists(atPath: path) }
+
+    private func makeOwnFolder() throws {
+        try FileManager.default.createDirectory(
+            atPath: temporary.path + "/own", withIntermediateDirectories: false,
+            attributes: [.posixPermissions: 0o700])
+    }
+
+    private func server(
+        at path: String, remaining: @escaping @Sendable (Int, Int64) -> Int64?
+    ) throws -> UnixServer {
+        try UnixServer(
+            listener: try UnixSocket.listen(at: path, mode: 0o600), control: try places.control("b"),
+            rules: UnixServer.Rules(connections: { 8 }, remaining: remaining))
+    }
+
+    @Test func `a server that is asked to end removes its path and closes waiting connections`() throws {
+        let path = temporary.path + "/sock", server = try server(at: path) { _, _ in nil }
+        let waiting = try UnixSocket.connect(to: path)
+        server.end()
+        let ending = try server.run(signals: false) { _ in Issue.record("a connection is served") }
+        #expect(ending == .request)
+        #expect(!exists(path))
+        #expect(try waiting.read(atMost: 16, deadlineMilliseconds: 10_000).isEmpty)
+    }
+
+    @Test func `a server that ends by its rules leaves its path`() throws {
+        let path = temporary.path + "/sock", server = try server(at: path) { _, _ in 0 }
+        let ending = try server.run(signals: false) { _ in }
+        #expect(ending == .rules)
+        #expect(exists(path))
+    }
+
+    @Test func `a server whose path is gone serves no connection`() throws {
+        let path = temporary.path + "/sock", server = try server(at: path) { _, _ in nil }
+        let waiting = try UnixSocket.connect(to: path)
+        try FileManager.default.removeItem(atPath: path)
+        let ending = try server.run(signals: false) { _ in Issue.record("a connection is served") }
+        #expect(ending == .request)
+        #expect(try waiting.read(atMost: 16, deadlineMilliseconds: 10_000).isEmpty)
+    }
 }

@@ -53,6 +53,34 @@ public struct AuditEvent: Sendable, Equatable {
     }
 }
 
+extension AuditEvent {
+    /// The greatest length of a text that callers choose, in bytes: of a purpose or a name, and of an origin, which
+    /// has a host of up to 253 bytes.
+    private static let textLimit = 200, originLimit = 300
+
+    /// The event with the beginnings of the texts that callers choose. Longer lines would make the log's retention
+    /// drop other lines earlier.
+    var bounded: AuditEvent {
+        var event = self
+        event.entry = entry.map { Self.beginning(of: $0, bytes: Self.textLimit) }
+        event.origin = origin.map { Self.beginning(of: $0, bytes: Self.originLimit) }
+        event.why = why.map { Self.beginning(of: $0, bytes: Self.textLimit) }
+        return event
+    }
+
+    /// The first whole characters of a text.
+    private static func beginning(of text: String, bytes limit: Int) -> String {
+        if text.utf8.count <= limit { return text }
+        var result = "", count = 0
+        for character in text {
+            count += character.utf8.count
+            if count > limit { break }
+            result.append(character)
+        }
+        return result
+    }
+}
+
 /// Writes the audit log of one broker.
 public protocol AuditWriter: Sendable {
     /// Writes one event before the reply that it describes.

@@ -112,14 +112,13 @@ public struct BrokerEntry: Sendable, Hashable {
             entry.scope = own.filter(bound.contains)
             if entry.scope?.isEmpty == true, !own.isEmpty { return nil }
         }
-        for list in [\BrokerEntry.resource, \BrokerEntry.audience] where !self[keyPath: list].isEmpty {
-            entry[keyPath: list] = self[keyPath: list].filter(newer[keyPath: list].contains)
-            // Without a resource the token would be for another API.
-            if entry[keyPath: list].isEmpty { return nil }
+        // An entry without a list may have all that its type may have, and a list narrows that. An entry ends if no
+        // member of its own list is left: its token would be for another API, or for every server of the type.
+        for list in [\BrokerEntry.resource, \BrokerEntry.audience, \BrokerEntry.origins] {
+            let own = self[keyPath: list], bound = newer[keyPath: list]
+            entry[keyPath: list] = own.isEmpty ? bound : own.filter(bound.contains)
+            if entry[keyPath: list].isEmpty, !own.isEmpty { return nil }
         }
-        entry.origins = origins.filter(newer.origins.contains)
-        // Without origins the helpers would serve every server of the type.
-        if entry.origins.isEmpty, !origins.isEmpty { return nil }
         if newer.release.rank < release.rank { entry.release = newer.release }
         if newer.broader == .refuse { entry.broader = .refuse }
         return entry

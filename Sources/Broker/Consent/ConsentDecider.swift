@@ -14,6 +14,12 @@ public struct ConsentQuestion: Sendable, Equatable {
     public var scope: [String]
     /// The origin of the request.
     public var origin: String?
+    /// The resource of the request (RFC 8707).
+    public var resource: String?
+    /// The audience of the request.
+    public var audience: String?
+    /// Whether the request is for the ID token, too.
+    public var wantsIDToken: Bool
     /// The name of the broker.
     public var broker: String
     /// Whether each request needs a prompt (`ask: always`); remembered grants do not apply.
@@ -22,7 +28,8 @@ public struct ConsentQuestion: Sendable, Equatable {
     /// Makes a question.
     public init(
         caller: Caller, entry: String, account: String, accountID: String? = nil, type: String,
-        scope: [String] = [], origin: String? = nil, broker: String, always: Bool = false
+        scope: [String] = [], origin: String? = nil, resource: String? = nil, audience: String? = nil,
+        wantsIDToken: Bool = false, broker: String, always: Bool = false
     ) {
         self.caller = caller
         self.entry = entry
@@ -31,6 +38,9 @@ public struct ConsentQuestion: Sendable, Equatable {
         self.type = type
         self.scope = scope
         self.origin = origin
+        self.resource = resource
+        self.audience = audience
+        self.wantsIDToken = wantsIDToken
         self.broker = broker
         self.always = always
     }
@@ -54,6 +64,7 @@ public enum ConsentAnswer: Sendable, Equatable {
 public protocol ConsentDecider: Sendable {
     /// Decides a question; blocks at most for `prompt_timeout`.
     ///
-    /// Requests of the same caller, entry, account, scope and origin share one prompt.
+    /// Requests share one prompt if they have the same caller, entry, account, scope, origin, resource and
+    /// audience, and want the same tokens.
     func decide(_ question: ConsentQuestion) -> ConsentAnswer
 }

@@ -15,6 +15,12 @@ public struct ConsentGrant: Sendable, Equatable {
     public var type: String
     /// The origin that the user saw; `nil` for a request without an origin.
     public var origin: String?
+    /// The resource of the request; `nil` for a request without a resource.
+    public var resource: String?
+    /// The audience of the request; `nil` for a request without an audience.
+    public var audience: String?
+    /// Whether the request was for the ID token, too.
+    public var hasIDToken = false
     /// The scopes that the user saw; a request for others needs a new prompt.
     public var scope: [String]
     /// The time of the consent.
@@ -28,6 +34,9 @@ public struct ConsentGrant: Sendable, Equatable {
             caller: question.caller.key, executable: question.caller.executable, entry: question.entry,
             account: question.accountID ?? question.account, type: question.type, origin: question.origin,
             scope: question.scope, created: created, until: until)
+        resource = question.resource
+        audience = question.audience
+        hasIDToken = question.wantsIDToken
     }
 
     private init(
@@ -47,14 +56,17 @@ public struct ConsentGrant: Sendable, Equatable {
 
     /// Whether the grant answers a question at `now`. A grant from the future does not: the clock was set back.
     public func covers(_ question: ConsentQuestion, at now: Timestamp) -> Bool {
-        isBeside(ConsentGrant(question, created: created, until: until)) && created <= now && now < until
-            && question.scope.allSatisfy(scope.contains)
+        var wanted = ConsentGrant(question, created: created, until: until)
+        // A consent to both tokens is one to the access token.
+        if hasIDToken { wanted.hasIDToken = true }
+        return isBeside(wanted) && created <= now && now < until && question.scope.allSatisfy(scope.contains)
     }
 
     /// Whether another grant differs at most in scopes and times, so that a file keeps one of both.
     public func isBeside(_ other: ConsentGrant) -> Bool {
         caller == other.caller && entry == other.entry && account == other.account && type == other.type
-            && origin == other.origin
+            && origin == other.origin && resource == other.resource && audience == other.audience
+            && hasIDToken == other.hasIDToken
     }
 
     /// The grant as a file keeps it and lists show it.
@@ -66,6 +78,10 @@ public struct ConsentGrant: Sendable, Equatable {
         json["account"] = .string(account)
         json["type"] = .string(type)
         json["origin"] = JSONValue(origin)
+        // Without them the object is the same as that of earlier versions.
+        if let resource { json["resource"] = .string(resource) }
+        if let audience { json["audience"] = .string(audience) }
+        if hasIDToken { json["id_token"] = true }
         json["scope"] = JSONValue(scope)
         json["created"] = .string(created.rfc3339)
         json["until"] = .string(until.rfc3339)
@@ -84,6 +100,9 @@ public struct ConsentGrant: Sendable, Equatable {
         self.init(
             caller: caller, executable: json["executable"]?.string, entry: entry, account: account, type: type,
             origin: json["origin"]?.string, scope: words, created: created, until: until)
+        resource = json["resource"]?.string
+        audience = json["audience"]?.string
+        hasIDToken = json["id_token"] == true
     }
 }
 
@@ -97,7 +116,7 @@ public protocol ConsentGrants: Sendable {
     ///
     /// - Throws: ``ErrorCode/inputOutput``; ``ErrorCode/storeDamaged`` for a file that this machine did not seal.
     func grants(of broker: String) throws(CredentialError) -> [ConsentGrant]
-    /// Adds a grant, in place of one of the same caller, entry, account and origin. Ended grants are removed.
+    /// Adds a grant, in place of one that differs at most in scopes and times. Ended grants are removed.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
     func add(_ grant: ConsentGrant, to broker: String) throws(CredentialError)

@@ -28,18 +28,18 @@ struct CloudRoutes: Sendable {
         case _ where GoogleRoutes.owns(path):
             guard configuration.clouds.gce != nil else { return refused(.notInBroker) }
             return GoogleRoutes(routes: self).reply(to: head, path: path)
-        default: return Self.notFound
+        default: return notFound
         }
-        guard head.method == "GET" else { return Self.otherMethod }
+        guard head.method == "GET" else { return otherMethod }
         do throws(BrokerFailure) { return try route(head) } catch { return .failure(error) }
     }
 
     /// The response for a path that no cloud has.
-    static var notFound: HTTPReply { .failure(BrokerFailure(.malformed), status: 404) }
+    var notFound: HTTPReply { .failure(malformed(), status: 404) }
 
     /// The response for a method other than `GET`.
-    static var otherMethod: HTTPReply {
-        var reply = HTTPReply.failure(BrokerFailure(.malformed), status: 405)
+    var otherMethod: HTTPReply {
+        var reply = HTTPReply.failure(malformed(), status: 405)
         reply.fields.append(.init(name: "Allow", value: "GET"))
         return reply
     }
@@ -53,6 +53,12 @@ struct CloudRoutes: Sendable {
         return .failure(.denied(reason), status: status)
     }
 
+    /// The failure of a malformed request that the releaser does not see.
+    func malformed() -> BrokerFailure {
+        refuse(BrokerError.malformed.rawValue, caller)
+        return BrokerFailure(.malformed)
+    }
+
     // MARK: Clouds
 
     /// Azure's managed identities of App Service, `api-version` 2019-08-01.
@@ -60,11 +66,13 @@ struct CloudRoutes: Sendable {
         guard passes(head.field("x-identity-header")) else { return wrongSecret }
         guard head.parameter("api-version") == "2019-08-01", let resource = head.parameter("resource"),
             let name = configuration.clouds.azure
-        else { throw BrokerFailure(.malformed) }
+        else { throw malformed() }
         var ask = TokenAsk(entry: name)
         let entry = try entry(name)
-        let form = [resource, resource + "/.default"]
-        if !entry.resource.contains(resource), let found = scope(of: entry).first(where: form.contains) {
+        let forms = [resource, resource + "/.default"]
+        if let found = forms.first(where: entry.resource.contains) {
+            ask.resource = found
+        } else if let found = scope(of: entry).first(where: forms.contains) {
             ask.scope = [found]
         } else {
             ask.resource = resource
@@ -99,10 +107,11 @@ struct CloudRoutes: Sendable {
         guard words.count == 2, words[0].lowercased() == "bearer", passes(String(words[1])) else {
             return wrongSecret
         }
-        guard let name = configuration.clouds.actions, !head.repeats("audience") else {
-            throw BrokerFailure(.malformed)
+        // Without an audience any ID token of the entry would do.
+        guard let name = configuration.clouds.actions, let audience = head.parameter("audience") else {
+            throw malformed()
         }
-        return .json(["value": .string(try idToken(of: name, audience: head.parameter("audience")).reveal())])
+        return .json(["value": .string(try idToken(of: name, audience: audience).reveal())])
     }
 
     // MARK: Parts
@@ -121,14 +130,14 @@ struct CloudRoutes: Sendable {
 
     /// Returns the ID token of an entry.
     ///
-    /// - Parameter audience: the `aud` that it must have; `nil` for any.
+    /// - Parameter audience: the `aud` that it must have.
     /// - Throws: `denied` with `id_token` if the entry releases no ID token or its `aud` differs.
-    func idToken(of name: String, audience: String?) throws(BrokerFailure) -> Secret {
+    func idToken(of name: String, audience: String) throws(BrokerFailure) -> Secret {
         var ask = TokenAsk(entry: name)
         ask.wantsIDToken = true
         ask.idTokenAudience = audience
         guard let token = try releaser.release(ask, to: caller).idToken else { throw .denied(.idToken) }
-        if let audience, !IDTokenAudience.contains(audience, in: token) { throw .denied(.idToken) }
+        if !IDTokenAudience.contains(audience, in: token) { throw .denied(.idToken) }
         return token
     }
 

@@ -12,6 +12,21 @@ struct GoogleRoutes: Sendable {
     /// Whether a path is this server's.
     static func owns(_ path: String) -> Bool { path == "/" || path == root || path.hasPrefix(root + "/") }
 
+    /// The hosts by which clients know this server.
+    private static let hosts = [
+        "127.0.0.1", "localhost", "[::1]", "metadata.google.internal", "metadata", "169.254.169.254",
+    ]
+
+    /// Whether the value of `Host` names this server, with any port.
+    private static func isOwn(_ host: String) -> Bool {
+        var name = host.lowercased()
+        let port = name.split(separator: ":", omittingEmptySubsequences: false).last ?? ""
+        if name.utf8.count > port.utf8.count, port.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
+            name.removeLast(port.count + 1)
+        }
+        return hosts.contains(name)
+    }
+
     /// Returns the response; each has the field that clients know the server by.
     ///
     /// - Parameter path: without a final slash.
@@ -23,25 +38,26 @@ struct GoogleRoutes: Sendable {
     }
 
     private func answer(_ head: HTTPRequestHead, _ path: String) throws(BrokerFailure) -> HTTPReply {
-        // A web page can make a browser send neither of the two; a forwarded request is not this machine's.
-        guard !head.has("x-forwarded-for"), head.field("metadata-flavor") == "Google" else {
-            return routes.refused(.caller)
-        }
-        guard head.method == "GET" else { return CloudRoutes.otherMethod }
+        // A web page can make a browser send the server's field to the page's own host, whose name may lead to this
+        // machine: so the host counts, too. A forwarded request is not this machine's.
+        guard !head.has("x-forwarded-for"), !head.has("origin"), head.field("metadata-flavor") == "Google",
+            head.field("host").map(Self.isOwn) ?? true
+        else { return routes.refused(.caller) }
+        guard head.method == "GET" else { return routes.otherMethod }
         guard let cloud = routes.configuration.clouds.gce else { throw .denied(.notInBroker) }
         if path == "/" { return .text("computeMetadata/\n") }
-        guard path.hasPrefix(Self.prefix) else { return CloudRoutes.notFound }
+        guard path.hasPrefix(Self.prefix) else { return routes.notFound }
         switch path.dropFirst(Self.prefix.count) {
-        case "project/project-id": return cloud.project.map(HTTPReply.text) ?? CloudRoutes.notFound
+        case "project/project-id": return cloud.project.map(HTTPReply.text) ?? routes.notFound
         case "universe/universe-domain": return .text("googleapis.com")
         case let rest where rest.hasPrefix(Self.account):
             let words = rest.dropFirst(Self.account.count).split(separator: "/", omittingEmptySubsequences: false)
             let entry = try routes.entry(cloud.entry)
             guard words.count <= 2, words[0] == "default" || words[0] == email(of: entry) else {
-                return CloudRoutes.notFound
+                return routes.notFound
             }
             return try answer(head, entry, words.count == 1 ? "" : words[1])
-        default: return CloudRoutes.notFound
+        default: return routes.notFound
         }
     }
 
@@ -62,14 +78,14 @@ struct GoogleRoutes: Sendable {
         case "scopes": return .text(routes.scope(of: entry).map { $0 + "\n" }.joined())
         case "token": return try token(head, entry)
         case "identity":
-            guard let audience = head.parameter("audience") else { throw BrokerFailure(.malformed) }
+            guard let audience = head.parameter("audience") else { throw routes.malformed() }
             return .text(try routes.idToken(of: entry.name, audience: audience).reveal())
-        default: return CloudRoutes.notFound
+        default: return routes.notFound
         }
     }
 
     private func token(_ head: HTTPRequestHead, _ entry: BrokerEntry) throws(BrokerFailure) -> HTTPReply {
-        guard !head.repeats("scopes") else { throw BrokerFailure(.malformed) }
+        guard !head.repeats("scopes") else { throw routes.malformed() }
         var ask = TokenAsk(entry: entry.name)
         ask.scope = head.parameter("scopes").map { list in
             list.split { $0 == "," || $0 == " " }.map(String.init)

@@ -53,7 +53,8 @@ package struct HTTPConversation: BrokerConversation {
                 let routes = CloudRoutes(
                     configuration: configuration(), releaser: releaser, account: account, clock: clock,
                     secret: secret, caller: caller, refuse: refuse)
-                let reply = routes.reply(to: head).bytes(closes: !head.isPersistent)
+                let reply = routes.reply(to: head)
+                    .bytes(closes: !head.isPersistent, hasBody: head.method != "HEAD")
                 guard write(reply, connection), head.isPersistent else { return }
             }
         } catch {

@@ -39,13 +39,15 @@ struct HTTPReply: Sendable, Equatable {
 
     /// The response as it is sent. A response with a token must not stay in a cache.
     ///
-    /// - Parameter closes: whether the connection ends with it.
-    func bytes(closes: Bool) -> [UInt8] {
+    /// - Parameters:
+    ///   - closes: whether the connection ends with it.
+    ///   - hasBody: `false` for a response to `HEAD`, which tells only the length of the body.
+    func bytes(closes: Bool, hasBody: Bool = true) -> [UInt8] {
         var head = "HTTP/1.1 \(status) \(Self.phrase(status))\r\n"
         head += "Content-Type: \(contentType)\r\nContent-Length: \(body.count)\r\nCache-Control: no-store\r\n"
         for field in fields { head += "\(field.name): \(field.value)\r\n" }
         if closes { head += "Connection: close\r\n" }
-        return Array((head + "\r\n").utf8) + body
+        return Array((head + "\r\n").utf8) + (hasBody ? body : [])
     }
 
     private static func phrase(_ status: Int) -> String {

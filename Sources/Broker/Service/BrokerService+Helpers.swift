@@ -8,7 +8,11 @@ extension BrokerService {
     public func helper(
         _ helper: BrokerHelper, input: JSONObject, entry: String?, to caller: Caller
     ) throws(BrokerFailure) -> JSONObject {
-        switch helper {
+        // A helper that is refused before a release counts, too.
+        do throws(BrokerFailure) { try admit() } catch {
+            throw refused(error, entry, nil, helper.rawValue, caller)
+        }
+        return switch helper {
         case .git: try git(input, entry, caller)
         case .docker: try docker(input, entry, caller)
         case .kubernetes: try kubernetes(input, entry, caller)
@@ -30,7 +34,7 @@ extension BrokerService {
             scheme: scheme, authority: host, path: input["path"]?.string, username: input["username"]?.string)
         let (entry, permission) = try permitted(place, entryName, caller)
         if let refused = input["password"]?.string ?? input["credential"]?.string {
-            _ = try replacement(of: Secret(refused), entry: entry.name, to: caller)
+            _ = try replacement(of: Secret(refused), entry: entry.name, to: caller, isAdmitted: true)
             return JSONObject()
         }
         let token = try release(at: permission, entry, "git", caller)
@@ -88,7 +92,7 @@ extension BrokerService {
         } else {
             var ask = TokenAsk(entry: entryName)
             ask.why = "kubernetes"
-            token = try release(ask, to: caller)
+            token = try release(ask, to: caller, isAdmitted: true)
         }
         var status = JSONObject(["token": .string(token.accessToken.reveal())])
         if let end = token.expiresOn {
@@ -104,11 +108,12 @@ extension BrokerService {
         _ input: JSONObject, _ entryName: String?, _ caller: Caller
     ) throws(BrokerFailure) -> JSONObject {
         guard let role = input["role_arn"]?.string else { throw BrokerFailure(.malformed) }
-        var name = entryName
+        var name = entryName, accountID: String?
         do throws(BrokerFailure) {
-            try admit()
-            let entry = try entry(name: entryName, type: nil), account = try account(entry)
+            let entry = try entry(name: entryName, type: nil)
             name = entry.name
+            let account = try account(entry)
+            accountID = account.id
             // A role that a replaced file took away has no user.
             guard let own = configuration.clouds.aws, own.entry == entry.name, own.roleARN == role else {
                 throw BrokerFailure.denied(.notInBroker)
@@ -129,7 +134,7 @@ extension BrokerService {
             try recordIssue(of: issued, entry, account, ask, caller)
             return credentials
         } catch {
-            throw refused(error, name, nil, "aws", caller)
+            throw refused(error, name, nil, "aws", caller, account: accountID)
         }
     }
 
@@ -175,7 +180,7 @@ extension BrokerService {
         ask.why = why
         // An entry without origins relies on the host's check alone.
         if !entry.origins.isEmpty { ask.origin = permission.origin }
-        return try release(ask, to: caller)
+        return try release(ask, to: caller, isAdmitted: true)
     }
 }
 

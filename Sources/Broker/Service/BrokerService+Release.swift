@@ -18,25 +18,29 @@ extension BrokerService: TokenReleaser {
     ///
     /// - Throws: ``BrokerFailure``.
     public func release(_ ask: TokenAsk, to caller: Caller) throws(BrokerFailure) -> ReleasedToken {
-        var name = ask.entry
-        do throws(BrokerFailure) {
-            try admit()
-            if let issuer = ask.issuer { name = try self.entry(ofIssuer: issuer).name }
-            let entry = try entry(name: name, type: ask.type)
-            name = entry.name
-            return try release(ask, of: entry, to: caller)
-        } catch {
-            throw refused(error, name, ask.origin, ask.why, caller)
-        }
+        try release(ask, to: caller, isAdmitted: false)
     }
 
-    private func release(
-        _ ask: TokenAsk, of entry: BrokerEntry, to caller: Caller
+    /// Returns a token, as ``release(_:to:)``.
+    ///
+    /// - Parameter isAdmitted: whether ``admit()`` was called for the request.
+    func release(
+        _ ask: TokenAsk, to caller: Caller, isAdmitted: Bool
     ) throws(BrokerFailure) -> ReleasedToken {
-        let account = try account(entry)
-        let order = try order(ask, of: entry, account)
-        try obtainConsent(ask, order, entry, account, caller)
-        return try released(try issue(order, account, entry, ask, caller), entry, account, ask, caller)
+        var name = ask.entry, accountID: String?
+        do throws(BrokerFailure) {
+            if !isAdmitted { try admit() }
+            if let issuer = ask.issuer { name = try self.entry(ofIssuer: issuer).name }
+            let entry = try entry(name: name, type: ask.type, account: ask.account)
+            name = entry.name
+            let account = try account(entry)
+            accountID = account.id
+            let order = try order(ask, of: entry, account)
+            try obtainConsent(ask, order, entry, account, caller)
+            return try released(try issue(order, account, entry, ask, caller), entry, account, ask, caller)
+        } catch {
+            throw refused(error, name, ask.origin, ask.why, caller, account: accountID)
+        }
     }
 
     /// Returns the entry whose type has an issuer; a final slash does not count.
@@ -60,9 +64,25 @@ extension BrokerService: TokenReleaser {
     func issue(
         _ order: TokenOrder, _ account: any EntryAccount, _ entry: BrokerEntry, _ ask: TokenAsk, _ caller: Caller
     ) throws(BrokerFailure) -> IssuedToken {
+        var order = order
+        let key = OrderHistory.Key(order, entry: entry.name, account: account.id), now = parts.clock.now
+        let (isKnown, isRecent) = state.withLock { state in
+            (state.history.has(key), state.history.isRecent(key, at: now))
+        }
+        let revokesAtEnd = configuration.revokesAtEnd
+        // The cache may have a token that an earlier run has revoked.
+        if revokesAtEnd, !isKnown { order.forceRefresh = true }
+        // The provider has just issued its longest token: another refresh would give no longer one.
+        if isRecent { order.minValid = nil }
+        let isForMinValid = order.minValid != nil && !order.forceRefresh
         let issued: IssuedToken
         do throws(CredentialError) { issued = try account.token(order) } catch { throw BrokerFailure(error) }
-        if issued.wasRefreshed {
+        let wasRefreshed = issued.wasRefreshed
+        state.withLock { state in
+            if revokesAtEnd { state.history.add(key) }
+            if wasRefreshed, isForMinValid { state.history.addRefresh(key, at: now) }
+        }
+        if wasRefreshed {
             try record(
                 AuditEvent(
                     .refresh, entry: entry.name, account: account.id, origin: ask.origin, caller: caller,
@@ -134,7 +154,8 @@ extension BrokerService: TokenReleaser {
         let question = ConsentQuestion(
             caller: caller, entry: entry.name, account: account.shownName, accountID: account.id,
             type: entry.type,
-            scope: order.scope.isEmpty ? account.ownScope : order.scope, origin: ask.origin, broker: name,
+            scope: order.scope.isEmpty ? account.ownScope : order.scope, origin: ask.origin,
+            resource: order.resource, audience: order.audience, wantsIDToken: order.wantsIDToken, broker: name,
             always: rule == .always)
         // The user cannot consent to a part that no prompt shows.
         guard ConsentText.isShownWhole(question) else { throw .denied(.noPrompt) }
@@ -169,11 +190,28 @@ extension BrokerService: TokenReleaser {
         of issued: IssuedToken, _ entry: BrokerEntry, _ account: any EntryAccount, _ ask: TokenAsk,
         _ caller: Caller
     ) throws(BrokerFailure) {
+        // The user may have signed out while the token was issued.
+        guard try self.account(entry).id == account.id else { throw BrokerFailure(.signInRequired) }
         if hasEnded { throw BrokerFailure(.ended) }
+        let token = issued.token, now = parts.clock.now
+        // A token that is released after the end would not be revoked.
+        let isInTime: Bool = state.withLock { state in
+            if state.hasEnded { return false }
+            if state.current.revokesAtEnd { state.released.add(token, of: entry, account, at: now) }
+            return true
+        }
+        if !isInTime { throw BrokerFailure(.ended) }
         var event = AuditEvent(
             .issue, entry: entry.name, account: account.id, origin: ask.origin, caller: caller, why: ask.why)
-        event.token = issued.token.token
+        event.token = token.token
         try record(event)
+    }
+
+    /// The released access tokens that have not ended, by entry and account; empty without `revoke_at_end`. After
+    /// ``finish()`` no token is added.
+    public func released() -> [(entry: BrokerEntry, account: any EntryAccount, tokens: [AccessToken])] {
+        let now = parts.clock.now
+        return state.withLock { $0.released.valid(at: now) }
     }
 
     /// Refuses an end that is unknown or later than `token_life_at_most` allows.
@@ -197,7 +235,8 @@ extension BrokerService: TokenReleaser {
         }
         let left = token.expiresAt.seconds(since: now)
         guard left > 0 else { throw BrokerFailure(.temporary, retryAfter: 1) }
-        try checkLife(until: token.hasKnownEnd ? token.expiresAt : nil)
+        // The server revokes access tokens at its end. It cannot revoke ID tokens and credentials of roles.
+        if !configuration.revokesAtEnd { try checkLife(until: token.hasKnownEnd ? token.expiresAt : nil) }
         var idToken: Secret?
         if ask.wantsIDToken {
             guard let issuedID = issued.idToken else { throw .denied(.idToken) }
@@ -224,12 +263,23 @@ extension BrokerService: TokenReleaser {
     public func replacement(
         of refusedToken: Secret, entry entryName: String?, to caller: Caller
     ) throws(BrokerFailure) -> ReleasedToken {
-        var name = entryName
+        try replacement(of: refusedToken, entry: entryName, to: caller, isAdmitted: false)
+    }
+
+    /// Returns another token, as ``replacement(of:entry:to:)``.
+    ///
+    /// - Parameter isAdmitted: whether ``admit()`` was called for the request.
+    func replacement(
+        of refusedToken: Secret, entry entryName: String?, to caller: Caller, isAdmitted: Bool
+    ) throws(BrokerFailure) -> ReleasedToken {
+        var name = entryName, accountID: String?
         let why = "refused"
         do throws(BrokerFailure) {
-            try admit()
-            let entry = try entry(name: entryName, type: nil), account = try account(entry)
+            if !isAdmitted { try admit() }
+            let entry = try entry(name: entryName, type: nil)
             name = entry.name
+            let account = try account(entry)
+            accountID = account.id
             let known = state.withLock { $0.orders.ask(of: refusedToken, entry: entry.name) }
             var ask = known ?? TokenAsk(entry: entry.name)
             ask.why = why
@@ -250,7 +300,7 @@ extension BrokerService: TokenReleaser {
             }
             return try released(issued, entry, account, ask, caller)
         } catch {
-            throw refused(error, name, nil, why, caller)
+            throw refused(error, name, nil, why, caller, account: accountID)
         }
     }
 
@@ -269,15 +319,18 @@ extension BrokerService: TokenReleaser {
 
     /// Returns a DPoP proof for a request with an entry's token (`sign`, RFC 9449).
     ///
-    /// - Throws: `failed` with `no_key` for a token without a key; as ``release(_:to:)``.
+    /// - Throws: `malformed` without a line of the log for a URL that is not valid; `failed` with `no_key` for a
+    ///   token without a key; as ``release(_:to:)``.
     public func proof(
         entry entryName: String?, method: String, url: String, nonce: String?, to caller: Caller
     ) throws(BrokerFailure) -> String {
-        var name = entryName
+        var name = entryName, accountID: String?
         do throws(BrokerFailure) {
             try admit()
-            let entry = try entry(name: entryName, type: nil), account = try account(entry)
+            let entry = try entry(name: entryName, type: nil)
             name = entry.name
+            let account = try account(entry)
+            accountID = account.id
             let ask = TokenAsk(entry: entry.name)
             let order = try order(ask, of: entry, account)
             try obtainConsent(ask, order, entry, account, caller)
@@ -285,12 +338,14 @@ extension BrokerService: TokenReleaser {
             let proof: String?
             do throws(CredentialError) {
                 proof = try account.proof(for: issued, method: method, url: url, nonce: nonce)
-            } catch { throw BrokerFailure(error) }
+            } catch { throw error.code == .usage ? BrokerFailure(.malformed) : BrokerFailure(error) }
             if hasEnded { throw BrokerFailure(.ended) }
             guard let proof else { throw BrokerFailure(.failed, reason: "no_key") }
             return proof
         } catch {
-            throw refused(error, name, nil, nil, caller)
+            // The connection ends with a malformed request, and its language writes the line.
+            if error.error == .malformed { throw error }
+            throw refused(error, name, nil, nil, caller, account: accountID)
         }
     }
 }

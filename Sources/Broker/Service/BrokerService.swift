@@ -51,11 +51,15 @@ public final class BrokerService: Sendable {
         var firstConnection: Timestamp?
         var hasEnded = false
         var minute = RequestWindow()
+        var denials = DenialWindow()
         /// When each entry was refreshed because of a refusal.
         var refusals: [String: Timestamp] = [:]
         /// The requests of released tokens.
         var orders = IssuedOrders()
-        var refusedRequests = 0
+        /// The refreshes of this run, by the kind of token.
+        var history = OrderHistory()
+        /// The tokens to revoke at the end.
+        var released = ReleasedTokens()
         var whenFinished: (@Sendable () -> Void)?
     }
 
@@ -99,10 +103,11 @@ public final class BrokerService: Sendable {
 
     /// Ends the broker: no token is released after this call.
     public func finish() {
-        let told = state.withLock { state in
+        let (told, suppressed) = state.withLock { state in
             state.hasEnded = true
-            return state.whenFinished
+            return (state.whenFinished, state.denials.takeSuppressed())
         }
+        write(suppressed: suppressed)
         told?()
     }
 
@@ -135,11 +140,15 @@ public final class BrokerService: Sendable {
 
     // MARK: Choice
 
-    /// Returns the entry that a request names.
-    func entry(name: String?, type: String?) throws(BrokerFailure) -> BrokerEntry {
+    /// Returns the entry that a request names. An account chooses among several entries only: the rules of the one
+    /// entry decide whether the account is its own.
+    func entry(name: String?, type: String?, account: String? = nil) throws(BrokerFailure) -> BrokerEntry {
         let entries = configuration.entries
-        let found = entries.filter { entry in
+        var found = entries.filter { entry in
             (name.map { $0 == entry.name } ?? true) && (type.map { $0 == entry.type } ?? true)
+        }
+        if found.count > 1, let account {
+            found = found.filter { $0.account == account || self.account(of: $0)?.isCalled(account) == true }
         }
         guard let first = found.first else { throw .denied(.notInBroker) }
         guard found.count == 1 else { throw BrokerFailure(.ambiguous) }
@@ -151,31 +160,69 @@ public final class BrokerService: Sendable {
         readAgain()
         if hasEnded { throw BrokerFailure(.ended) }
         let now = parts.clock.now
-        let (fault, wait) = state.withLock { state in
-            (state.fault, state.minute.admit(at: now, limit: state.current.perMinute))
+        let (fault, wait, suppressed) = state.withLock { state in
+            (
+                state.fault, state.minute.admit(at: now, limit: state.current.perMinute),
+                state.denials.end(at: now)
+            )
         }
+        write(suppressed: suppressed)
         if fault != nil { throw BrokerFailure(.failed, reason: "configuration") }
         if let wait { throw BrokerFailure(.rate, retryAfter: wait) }
     }
 
+    /// Writes a line for a request that is refused before this service sees it.
+    ///
+    /// - Parameter counts: whether the request counts for `per_minute`. A scan of the relay's port must not: the
+    ///   callers that may have tokens would get none.
+    public func refuse(_ reason: String, _ caller: Caller, counts: Bool = false) {
+        if counts {
+            let now = parts.clock.now
+            // The reply is a refusal in any case.
+            state.withLock { state in _ = state.minute.admit(at: now, limit: state.current.perMinute) }
+        }
+        deny(AuditEvent(.deny, caller: caller, reason: reason))
+    }
+
     /// Writes a line for a request that is refused, and returns the failure.
+    ///
+    /// - Parameter account: the ID of the entry's account, if it is known.
     func refused(
-        _ failure: BrokerFailure, _ entry: String?, _ origin: String?, _ why: String?, _ caller: Caller
+        _ failure: BrokerFailure, _ entry: String?, _ origin: String?, _ why: String?, _ caller: Caller,
+        account: String? = nil
     ) -> BrokerFailure {
-        state.withLock { $0.refusedRequests += 1 }
-        let event = AuditEvent(
-            .deny, entry: entry, origin: origin, caller: caller, why: why,
-            reason: failure.reason ?? failure.error.rawValue)
-        // No token is released, so that the reply does not depend on the line.
-        do throws(CredentialError) { try parts.log.write(event) } catch { parts.warn(error) }
+        deny(
+            AuditEvent(
+                .deny, entry: entry, account: account, origin: origin, caller: caller, why: why,
+                reason: failure.reason ?? failure.error.rawValue))
         return failure
+    }
+
+    /// Writes a line for a denial, unless the minute has too many.
+    private func deny(_ event: AuditEvent) {
+        let now = parts.clock.now
+        let (suppressed, hasLine) = state.withLock { state in
+            (state.denials.end(at: now), state.denials.admit(at: now, limit: state.current.perMinute))
+        }
+        write(suppressed: suppressed)
+        if hasLine { write(event) }
+    }
+
+    /// Writes one line for denials that have no line of their own.
+    private func write(suppressed count: Int) {
+        if count > 0 { write(AuditEvent(.deny, reason: "suppressed:\(count)")) }
+    }
+
+    /// Writes a line of a denial. No token is released, so that the reply does not depend on the line.
+    private func write(_ event: AuditEvent) {
+        do throws(CredentialError) { try parts.log.write(event.bounded) } catch { parts.warn(error) }
     }
 
     /// Writes a line that must precede a reply.
     ///
     /// - Throws: `temporary` if it cannot be written, unless the configuration says `continue`.
     func record(_ event: AuditEvent) throws(BrokerFailure) {
-        do throws(CredentialError) { try parts.log.write(event) } catch {
+        do throws(CredentialError) { try parts.log.write(event.bounded) } catch {
             parts.warn(error)
             guard configuration.audit.continuesOnFailure else {
                 throw BrokerFailure(.temporary, reason: "audit", retryAfter: 5)
@@ -200,6 +247,43 @@ struct RequestWindow: Sendable {
             return nil
         }
         return max(1, Int(first + 60 - time))
+    }
+}
+
+/// The denials of a minute. Only the first ones have lines of the log: a caller could otherwise cause lines until
+/// the log's retention drops the older ones.
+struct DenialWindow: Sendable {
+    private var start: Timestamp?
+    private var count = 0
+    private var suppressed = 0
+
+    /// Ends the minute, if it has passed.
+    ///
+    /// - Returns: the number of its denials without a line.
+    mutating func end(at now: Timestamp) -> Int {
+        // A clock that was set back ends the minute, too.
+        guard let start, !(0..<60).contains(now.seconds(since: start)) else { return 0 }
+        let suppressed = suppressed
+        self = DenialWindow()
+        return suppressed
+    }
+
+    /// Counts a denial.
+    ///
+    /// - Returns: whether it has a line.
+    mutating func admit(at now: Timestamp, limit: Int) -> Bool {
+        if start == nil { start = now }
+        count += 1
+        if count <= limit { return true }
+        suppressed += 1
+        return false
+    }
+
+    /// Takes the number of denials without a line before their minute has passed.
+    mutating func takeSuppressed() -> Int {
+        let taken = suppressed
+        suppressed = 0
+        return taken
     }
 }
 

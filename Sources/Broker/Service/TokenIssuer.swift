@@ -97,6 +97,17 @@ public protocol EntryAccount: Sendable {
     ///
     /// - Throws: the errors of `credmgr aws`.
     func roleCredentials(_ role: String, by token: IssuedToken) throws(CredentialError) -> JSONObject
+
+    /// Revokes access tokens of this account at the provider (RFC 7009). The grant and its refresh token stay
+    /// valid.
+    ///
+    /// - Throws: as ``checkRevocation()``; the errors of the requests.
+    func revoke(_ tokens: [AccessToken]) throws(CredentialError)
+
+    /// Checks that ``revoke(_:)`` has an endpoint at the provider; it sends no request for a revocation.
+    ///
+    /// - Throws: ``ErrorCode/unsupported`` without the endpoint.
+    func checkRevocation() throws(CredentialError)
 }
 
 /// An order for a token, within the bounds of an entry.

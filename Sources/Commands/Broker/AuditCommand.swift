@@ -41,13 +41,13 @@ struct AuditCommand: Command {
         filter.origins = arguments[Self.origin]
         filter.callers = arguments[Self.caller]
         filter.kinds = arguments[Self.what]
-        let logs = session.context.brokerRecords.auditLogs, wanted = arguments[AuditOption.broker]
+        let logs = session.context.brokerRecords.auditLogs
         let isFollowing = arguments[Self.follow]
         if isFollowing { InterruptExit.install() }
         var sources: [Source] = []
         while true {
-            let names = wanted.isEmpty ? try logs.brokers() : wanted
-            for name in names where !sources.contains(where: { $0.broker == name }) {
+            for name in try AuditOption.brokers(arguments, logs)
+            where !sources.contains(where: { $0.broker == name }) {
                 sources.append(Source(broker: name, lines: try logs.lines(of: name)))
             }
             if sources.isEmpty, !isFollowing { session.notices.note("no broker has an audit log") }
@@ -131,10 +131,13 @@ enum AuditOption {
     }
 
     /// The brokers that options name; all with a log if the options name no broker.
+    ///
+    /// - Throws: ``ErrorCode/usage`` for a name that is not valid; ``ErrorCode/inputOutput``.
     static func brokers(
         _ arguments: Arguments, _ logs: any AuditLogs
     ) throws(CredentialError) -> [String] {
-        let wanted = arguments[broker]
-        return wanted.isEmpty ? try logs.brokers() : wanted
+        var names: [String] = []
+        for name in arguments[broker] { names.append(try BrokerFiles.checked(name)) }
+        return names.isEmpty ? try logs.brokers() : names
     }
 }

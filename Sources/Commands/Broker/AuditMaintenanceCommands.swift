@@ -20,9 +20,13 @@ struct AuditVerifyCommand: Command {
 
     func run(_ session: CommandSession) throws(CredentialError) {
         let logs = session.context.brokerRecords.auditLogs
+        let names = try AuditOption.brokers(arguments, logs), existing = try logs.brokers()
         var results: [JSONValue] = [], failures: [CredentialError] = []
-        for name in try AuditOption.brokers(arguments, logs) {
+        for name in names {
             do throws(CredentialError) {
+                guard existing.contains(name) else {
+                    throw CredentialError(.problemsFound, "broker \(name) has no audit log")
+                }
                 let result = try logs.verify(name)
                 let first = result.count == 0 ? 0 : result.number - result.span + 1
                 results.append([

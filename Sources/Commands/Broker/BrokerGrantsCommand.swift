@@ -20,7 +20,11 @@ struct BrokerGrantsCommand: Command {
         let grants = session.context.brokerRecords.grants, now = session.context.clock.now
         var rows: [(broker: String, grant: ConsentGrant)] = []
         let brokers: [String]
-        if let given = arguments[Self.name] { brokers = [given] } else { brokers = try grants.brokers() }
+        if let given = arguments[Self.name] {
+            brokers = [try BrokerFiles.checked(given)]
+        } else {
+            brokers = try grants.brokers()
+        }
         for broker in brokers {
             for grant in try grants.grants(of: broker) where grant.until > now { rows.append((broker, grant)) }
         }
@@ -59,7 +63,7 @@ struct BrokerForgetCommand: Command {
     let arguments: Arguments
 
     func run(_ session: CommandSession) throws(CredentialError) {
-        let broker = arguments[Self.name]
+        let broker = try BrokerFiles.checked(arguments[Self.name])
         var key: CallerKey?
         if let text = arguments[Self.caller] {
             guard let read = CallerKey(text) else {

@@ -163,6 +163,8 @@ struct BrokerEnvCommand: Command {
 
     /// The path of the socket in a container.
     private static let pathInContainer = "/run/credmgr/sock"
+    /// The path of the socket on a remote host, as `setup ssh-host` forwards it.
+    private static func pathOverSSH(_ broker: String) -> String { "~/.credmgr-brokers/\(broker)/sock" }
 
     let arguments: Arguments
 
@@ -170,9 +172,13 @@ struct BrokerEnvCommand: Command {
         let name = try BrokerFiles.checked(arguments[BrokerCommands.name])
         let configuration = try BrokerFiles(session.context).read(name)
         let place = arguments[Self.place] ?? .shell, host = session.context.brokers
-        var variables = BrokerVariables(
-            socket: place == .container ? Self.pathInContainer : host.socketPath(of: name), configuration
-        ).all
+        let socket =
+            switch place {
+            case .container: Self.pathInContainer
+            case .ssh: Self.pathOverSSH(name)
+            case .shell: host.socketPath(of: name)
+            }
+        var variables = BrokerVariables(socket: socket, configuration).all
         // A container may have no user of that number, so that the client asks which user to trust.
         if place == .container { variables.append(("CREDMGR_SOCK_UID", String(host.user))) }
         if arguments.wantsJSON {

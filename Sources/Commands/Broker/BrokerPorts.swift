@@ -3,7 +3,8 @@ package import CredentialCore
 
 /// The sockets of brokers on this machine.
 package protocol BrokerHost: Sendable {
-    /// The path of an instance's socket: `NAME`, or `NAME.PID` for `exec --broker`.
+    /// The path of an instance's socket: `NAME`, or `NAME.PID` for `exec --broker`. It is the one that a server
+    /// listens at, else the usual one.
     func socketPath(of instance: String) -> String
 
     /// The instances that are served, with their processes.
@@ -11,7 +12,8 @@ package protocol BrokerHost: Sendable {
     /// - Throws: ``ErrorCode/inputOutput``.
     func running() throws(CredentialError) -> [(instance: String, process: Int32)]
 
-    /// Ends an instance, and waits until it releases no token any more.
+    /// Ends an instance, and waits until it releases no token any more. The usual socket goes, too, also without a
+    /// server: systemd may wait there for a connection.
     ///
     /// - Returns: whether it was served.
     /// - Throws: ``ErrorCode/temporary`` if it does not end within 10 s.
@@ -82,7 +84,8 @@ package protocol BrokerServer: Sendable {
     /// The socket's path.
     var path: String { get }
 
-    /// Accepts connections until the end, then ends all of them.
+    /// Accepts connections until the end, then ends all of them. After ``end()`` and a request of `broker stop` the
+    /// socket's path goes, even if systemd has passed the socket.
     ///
     /// - Parameters:
     ///   - signals: whether SIGTERM, SIGINT and SIGHUP end the server.

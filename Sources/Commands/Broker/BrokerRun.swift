@@ -38,32 +38,36 @@ struct BrokerRun: Sendable {
         _ configuration: BrokerConfiguration, instance: String, path: String? = nil, group: String? = nil,
         idle: Int64? = nil, _ around: Surroundings, _ session: CommandSession
     ) throws(CredentialError) {
-        if configuration.revokesAtEnd {
-            throw CredentialError(
-                .unsupported, "\"revoke_at_end\" of broker \(configuration.name) is not supported",
-                hint: "credmgr broker set \(configuration.name) --unset revoke_at_end")
-        }
+        let issuer = SessionIssuer(session)
+        if configuration.revokesAtEnd { try Self.checkRevocation(configuration, issuer) }
         self.session = session
         self.around = around
         let host = session.context.brokers, clock = session.context.machine.bootClock
         let service = BrokerService(
             configuration,
             BrokerService.Parts(
-                issuer: SessionIssuer(session), log: around.log, consent: around.consent,
+                issuer: issuer, log: around.log, consent: around.consent,
                 file: BrokerFiles(session.context).watched(configuration.name), clock: session.context.clock,
                 narrowed: { [current = around.current] in current.put($0) },
                 warn: { [notices = session.notices] in notices.warning($0) }))
         self.service = service
         let usual = host.hasPassedSocket && path == nil ? Self.idleFromSystemd : nil
         let isIdle: @Sendable (Int, Int64) -> Int64? = { open, idled in
-            guard open == 0, let limit = idle ?? service.configuration.idle ?? usual else { return nil }
+            let configuration = service.configuration
+            // A new start would count 'for' again, from its own first connection.
+            let isCounting = configuration.lifetime != nil && service.end != configuration.until
+            guard open == 0, !isCounting, let limit = idle ?? configuration.idle ?? usual else { return nil }
             return limit * 1_000 - idled
         }
         let wallClock = session.context.clock
         var plan = BrokerPlan(instance: instance, connections: { service.configuration.connections }) {
             open, idled in
-            if service.hasEnded { return 0 }
             let left = service.end.map { $0.seconds(since: wallClock.now) * 1_000 }
+            if service.hasEnded || (left ?? 1) <= 0 {
+                // This end removes the socket, even one of systemd. An idle end leaves it.
+                service.finish()
+                return 0
+            }
             guard let idleLeft = isIdle(open, idled) else { return left }
             return left.map { min($0, idleLeft) } ?? idleLeft
         }
@@ -71,16 +75,15 @@ struct BrokerRun: Sendable {
         plan.group = group
         plan.isTemporary = instance != configuration.name
         server = try host.open(plan)
-        let refuse: @Sendable (String, Caller) -> Void = { [log = around.log] reason, caller in
-            // The connection is closed in any case.
-            try? log.write(AuditEvent(.deny, caller: caller, reason: reason))
-        }
+        let refuse: @Sendable (String, Caller) -> Void = { service.refuse($0, $1) }
         let boxes = session.context.brokerRecords.boxes
         dispatcher = ConnectionDispatcher(clock: clock, refuse: refuse) {
             var languages = ConnectionDispatcher.Languages()
             let speaks = service.configuration.speak
             if speaks.contains(.oidcAgent) {
-                languages.oidcAgent = OIDCAgentConversation(service, boxes: boxes, clock: clock, refuse: refuse)
+                languages.oidcAgent = OIDCAgentConversation(service, boxes: boxes, clock: clock) {
+                    service.refuse($0, $1, counts: true)
+                }
             }
             if speaks.contains(.credmgr) {
                 languages.lines = LineConversation(
@@ -120,10 +123,30 @@ struct BrokerRun: Sendable {
 
     private func close() {
         service.finish()
+        revoke()
         do throws(CredentialError) { try around.log.write(AuditEvent(.stop)) } catch {
             session.notices.warning(error)
         }
         server.close()
+    }
+
+    /// Checks that the provider of each account has revocation. An entry without an account gets no token.
+    private static func checkRevocation(
+        _ configuration: BrokerConfiguration, _ issuer: SessionIssuer
+    ) throws(CredentialError) {
+        for entry in configuration.entries {
+            guard let account = try? issuer.account(of: entry) else { continue }
+            do throws(CredentialError) { try account.checkRevocation() } catch {
+                throw error.withHint("credmgr broker set \(configuration.name) --unset revoke_at_end")
+            }
+        }
+    }
+
+    /// Revokes the tokens that callers have, for `revoke_at_end`.
+    private func revoke() {
+        for (_, account, tokens) in service.released() {
+            do throws(CredentialError) { try account.revoke(tokens) } catch { session.notices.warning(error) }
+        }
     }
 
     private func serve(_ connection: any AcceptedConnection) {

@@ -67,7 +67,7 @@ struct BrokerStopCommand: Command {
             "\(stopped, one: "\(stopped) server has ended", other: "\(stopped) servers have ended")")
     }
 
-    /// Ends the servers of a broker; of all brokers for `nil`.
+    /// Ends the servers of a broker, and removes its socket; of all brokers for `nil`.
     ///
     /// - Returns: how many have ended.
     /// - Throws: ``ErrorCode/temporary`` if a server does not end in time; the others are ended before.
@@ -75,8 +75,19 @@ struct BrokerStopCommand: Command {
         let host = session.context.brokers
         var stopped = 0
         var failures: [CredentialError] = []
-        for (instance, process) in try host.running() {
-            guard name.map({ BrokerInstance.belongs(instance, process, to: $0) }) ?? true else { continue }
+        var instances: [String] = []
+        for (instance, process) in try host.running()
+        where name.map({ BrokerInstance.belongs(instance, process, to: $0) }) ?? true {
+            instances.append(instance)
+        }
+        // systemd may wait at the socket of a broker without a server.
+        var brokers = [name].compactMap(\.self)
+        if name == nil {
+            do throws(CredentialError) { brokers = try BrokerFiles(session.context).names() } catch {
+                failures.append(error)
+            }
+        }
+        for instance in instances + brokers.filter({ !instances.contains($0) }) {
             do throws(CredentialError) {
                 if try host.stop(instance) { stopped += 1 }
             } catch { failures.append(error) }

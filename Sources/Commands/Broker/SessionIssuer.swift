@@ -96,6 +96,63 @@ private struct TargetAccount: EntryAccount {
             wasRefreshed: answer.refreshed)
     }
 
+    // The metadata of an issuer are not requested here: the adapter reports at the end that they have no endpoint.
+    func checkRevocation() throws(CredentialError) {
+        try adapter.checkRevocation()
+        let type = target.type
+        // A plugin revokes whole sign-ins only, and an ID token cannot be revoked.
+        guard adapter.sendsThroughContext, type.bearer == .accessToken,
+            type.issuer != nil || type.endpoints[.revocation] != nil
+        else {
+            throw CredentialError(.unsupported, "the provider has no \(AccountType.Endpoint.revocation.rawValue)")
+        }
+    }
+
+    /// How long to wait for another process at the account, and for each reply of the provider, in seconds. `broker
+    /// stop` waits for the revocation.
+    private static let revocationPatience = 4
+
+    func revoke(_ tokens: [AccessToken]) throws(CredentialError) {
+        try checkRevocation()
+        let account = target.account, group = target.group
+        var options = session.options
+        options.timeout = min(options.timeout ?? Self.revocationPatience, Self.revocationPatience)
+        let limited = CommandSession(context: session.context, options: options, notices: session.notices)
+        let services = limited.services(limited.stores(mayPrompt: false))
+        let lock = try session.context.locks.lock(account.id, in: group, seconds: Self.revocationPatience)
+        defer { lock.release() }
+        let isGone = CredentialError(.signInRequired, "account \(account.id) no longer has a grant")
+        guard var set = try services.repository.read(account, in: group, isLocked: true) else { throw isGone }
+        let context = services.adapterContext(of: target.type)
+        var revoked: Set<Secret> = [], failure: CredentialError?
+        for token in tokens {
+            guard var grant = set.grant(of: token) else {
+                failure = isGone
+                continue
+            }
+            // A request with a refresh token ends the sign-in.
+            grant.refreshToken = nil
+            grant.pending = nil
+            do throws(CredentialError) {
+                try adapter.revoke(
+                    RevocationRequest(grant: grant, accessTokens: [token]), of: target.type, in: context)
+                revoked.insert(token.token)
+            } catch {
+                failure = error
+                // Each further request may wait for as long.
+                if error.isTransient { break }
+            }
+        }
+        // The next start of the broker gets other tokens.
+        set.accessTokens.removeAll { revoked.contains($0.token) }
+        if !revoked.isEmpty, case .overtaken = try services.repository.save(&set, in: group) {
+            throw CredentialError(
+                .temporary, "another process has changed \(account.id)", hint: "try again")
+        }
+        services.cache.drop(account.id, in: group)
+        if let failure { throw failure }
+    }
+
     func proof(
         for issued: IssuedToken, method: String, url: String, nonce: String?
     ) throws(CredentialError) -> String? {

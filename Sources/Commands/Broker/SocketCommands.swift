@@ -89,8 +89,8 @@ enum SocketCommands {
         default: return
         }
         let bytes = try session.context.console.readInput(limit: FastToken.messageLimit)
-        // Refuses input that git does not write.
-        _ = try GitCredentialMessage(bytes)
+        // Refuses input that git does not write. Without a host, git asks for no server's credential.
+        guard try GitCredentialMessage(bytes)["host"] != nil else { return }
         do throws(CredentialError) {
             try session.context.console.writeResult(
                 try client.client.git(BrokerClient.gitMembers(of: bytes), client.words(arguments)))
@@ -112,7 +112,8 @@ enum SocketCommands {
             case "get": break
             default:
                 throw CredentialError(
-                    .unsupported, "credmgr gives tokens of its accounts to docker and keeps no other credentials",
+                    .unsupported,
+                    "credmgr returns tokens of its accounts to docker and stores no other credentials",
                     hint: "use another helper for this registry: credHelpers in ~/.docker/config.json")
             }
             let server = try DockerCredentialCommand.server(session)

@@ -47,6 +47,9 @@ package final class PromptingConsent: ConsentDecider {
         let type: String
         let scope: Set<String>
         let origin: String?
+        let resource: String?
+        let audience: String?
+        let wantsIDToken: Bool
         let always: Bool
     }
 
@@ -79,7 +82,8 @@ package final class PromptingConsent: ConsentDecider {
         let deadline = Deadline(milliseconds: parts.timeout)
         let share = Share(
             entry: question.entry, account: question.accountID ?? question.account, type: question.type,
-            scope: Set(question.scope), origin: question.origin, always: question.always)
+            scope: Set(question.scope), origin: question.origin, resource: question.resource,
+            audience: question.audience, wantsIDToken: question.wantsIDToken, always: question.always)
         while true {
             if isGranted(question) { return .granted }
             switch step(question, share) {
@@ -149,8 +153,8 @@ package final class PromptingConsent: ConsentDecider {
 
     private func write(_ what: AuditEvent.What, _ question: ConsentQuestion, _ reason: String?) {
         let event = AuditEvent(
-            what, entry: question.entry, account: nil, origin: question.origin, caller: question.caller,
-            reason: reason)
+            what, entry: question.entry, account: question.accountID, origin: question.origin,
+            caller: question.caller, reason: reason)
         do throws(CredentialError) { try parts.audit.write(event) } catch { parts.warn(error) }
     }
 }

@@ -25,8 +25,14 @@ package struct BrokerPlaces: Sendable {
         return "/dev/shm/credmgr-\(getuid())"
     }
 
-    /// The path of an instance's socket.
-    package func socket(of instance: String) -> String { "\(base)/\(Self.folder)/\(instance)/sock" }
+    /// The path of an instance's socket: the one that its server has recorded, else the usual one.
+    package func socket(of instance: String) -> String {
+        let other: String?
+        do throws(CredentialError) { other = try recordedSocket(of: instance) } catch { other = nil }
+        return other ?? usualSocket(of: instance)
+    }
+
+    private func usualSocket(of instance: String) -> String { "\(base)/\(Self.folder)/\(instance)/sock" }
 
     /// Makes an instance's directory, mode 0700.
     ///
@@ -39,7 +45,7 @@ package struct BrokerPlaces: Sendable {
             } else {
                 _ = try PrivateDirectory.create([Self.folder, instance], below: base)
             }
-            try Self.check(directoryOf: socket(of: instance))
+            try Self.check(directoryOf: usualSocket(of: instance))
         } catch {
             throw CredentialError(.storeUnavailable, error.text, hint: error.advice, details: error.details)
         }
@@ -81,7 +87,11 @@ package struct BrokerPlaces: Sendable {
             }
             _ = unsafe unlink(path)
         }
-        guard let group else { return try UnixSocket.listen(at: path, mode: 0o600) }
+        guard let group else {
+            let listener = try UnixSocket.listen(at: path, mode: 0o600)
+            record(path)
+            return listener
+        }
         guard let entry = unsafe getgrnam(group) else {
             throw CredentialError(.usage, "no group '\(UntrustedText.shown(group, limit: 60))'")
         }
@@ -90,19 +100,69 @@ package struct BrokerPlaces: Sendable {
         guard unsafe chown(path, gid_t.max, number) == 0, unsafe chmod(path, 0o660) == 0 else {
             throw .system("cannot set the group of", path, number: errno)
         }
+        record(path)
         return listener
     }
 
     private static let socketKind: mode_t = 0o140000
 
     /// Removes a socket that this process has made.
-    package func removeSocket(_ path: String) { _ = unsafe unlink(path) }
+    package func removeSocket(_ path: String) {
+        _ = unsafe unlink(path)
+        removeRecord()
+    }
 
     /// Removes an instance's socket, and its directory if no sandbox can have mounted it for longer.
     package func remove(_ instance: String, withDirectory: Bool) {
-        let path = socket(of: instance)
+        let path = usualSocket(of: instance)
         _ = unsafe unlink(path)
         if withDirectory { _ = unsafe rmdir(UnixSocket.directory(of: path)) }
+    }
+
+    // MARK: Sockets at other paths
+
+    /// The longest path of a record; a socket's path is shorter.
+    private static let recordLimit = 8_192
+
+    /// The name of the file with the path of the socket that a process serves.
+    private static func recordName(_ process: Int32) -> String { "\(process).socket" }
+
+    /// Records that this process listens at a path, for the commands that show it. A process serves one broker.
+    private func record(_ path: String) {
+        guard !path.hasPrefix("\(base)/\(Self.folder)/") else { return }
+        let bytes = Array(Self.absolute(path).utf8)
+        // Without a record the commands show the usual path.
+        do throws(CredentialError) {
+            let folder = try locks()
+            try folder.write(bytes, to: Self.recordName(getpid()), tidying: false, isDurable: false)
+        } catch {}
+    }
+
+    private func removeRecord() {
+        do throws(CredentialError) {
+            let folder = try locks()
+            try folder.remove(Self.recordName(getpid()))
+        } catch {}
+    }
+
+    /// The path that the process which holds the lock of an instance has recorded.
+    private func recordedSocket(of instance: String) throws(CredentialError) -> String? {
+        let isShared = base.hasPrefix("/dev/shm/")
+        guard
+            let folder = try PrivateDirectory.open(
+                [isShared ? "credmgr-\(getuid())" : "credmgr", "brokers"], below: isShared ? "/dev/shm" : base),
+            let holder = try FileLock.holder(instance + ".lock", in: folder),
+            let bytes = try folder.read(Self.recordName(holder.processID), limit: Self.recordLimit)
+        else { return nil }
+        return String(validating: bytes, as: UTF8.self)
+    }
+
+    private static func absolute(_ path: String) -> String {
+        if path.hasPrefix("/") { return path }
+        var current = [CChar](repeating: 0, count: 4_096)
+        guard unsafe getcwd(&current, current.count) != nil else { return path }
+        let bytes = current.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+        return String(decoding: bytes, as: UTF8.self) + "/" + path
     }
 
     // MARK: Locks
@@ -131,6 +191,8 @@ package struct BrokerPlaces: Sendable {
     package func control(_ instance: String) throws(CredentialError) -> FileDescriptor {
         let path = try controlPath(instance)
         _ = unsafe unlink(path)
+        // A process with this number may have been killed.
+        removeRecord()
         return try UnixSocket.listen(at: path, mode: 0o600)
     }
 
@@ -160,13 +222,39 @@ package struct BrokerPlaces: Sendable {
     /// How long to wait for the control socket of a server that starts, in milliseconds.
     private static let pause: Int32 = 10
 
-    /// Ends an instance, and waits until it releases no token any more.
+    /// Ends an instance, and waits until it releases no token any more. Without a server, the usual socket goes: if
+    /// systemd has it, the next connection would start one.
     ///
     /// - Parameter milliseconds: how long to wait.
     /// - Returns: whether it was served.
     /// - Throws: ``ErrorCode/temporary`` if it does not end in time.
     package func stop(_ instance: String, milliseconds: Int) throws(CredentialError) -> Bool {
-        let deadline = Deadline(milliseconds: Int32(clamping: milliseconds)), folder = try locks()
+        let deadline = Deadline(milliseconds: Int32(clamping: milliseconds))
+        // A server may start or end between the two.
+        while !(try removeUnserved(instance)) {
+            if try end(instance, milliseconds, deadline) { return true }
+        }
+        return false
+    }
+
+    /// Removes the usual socket of an instance without a server.
+    ///
+    /// - Returns: whether the instance has no server.
+    private func removeUnserved(_ instance: String) throws(CredentialError) -> Bool {
+        let folder = try locks()
+        guard let lock = try FileLock.take(instance + ".lock", in: folder, seconds: 0) else { return false }
+        _ = unsafe unlink(usualSocket(of: instance))
+        lock.release()
+        return true
+    }
+
+    /// Ends the server of an instance.
+    ///
+    /// - Returns: whether it had to be ended.
+    private func end(
+        _ instance: String, _ milliseconds: Int, _ deadline: Deadline
+    ) throws(CredentialError) -> Bool {
+        let folder = try locks()
         var found: UnixConnection?
         while found == nil {
             do throws(CredentialError) { found = try UnixSocket.connect(to: try controlPath(instance)) } catch {

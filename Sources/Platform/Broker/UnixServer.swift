@@ -90,13 +90,23 @@ package final class UnixServer: Sendable {
         wake.write()
     }
 
-    /// Accepts connections until the end, then ends all of them.
+    /// Accepts connections until the end, then ends all of them. An end by request is for good: the listener's path
+    /// goes, and so do the connections in its queue.
     ///
     /// - Parameters:
     ///   - signals: whether signals that are blocked end the server.
     ///   - serve: serves a connection on a thread of its own; the connection is closed when it returns.
     /// - Throws: ``ErrorCode/inputOutput``.
     package func run(
+        signals: Bool, _ serve: @escaping @Sendable (UnixConnection) -> Void
+    ) throws(CredentialError) -> Ending {
+        // systemd passes a socket without its path, too: a sandbox may have mounted it as a file.
+        let ending = Self.isGone(listener.number) ? Ending.request : try waitForEnd(signals: signals, serve)
+        if ending == .request { retire() }
+        return ending
+    }
+
+    private func waitForEnd(
         signals: Bool, _ serve: @escaping @Sendable (UnixConnection) -> Void
     ) throws(CredentialError) -> Ending {
         var set = Self.endingSignals
@@ -114,7 +124,8 @@ package final class UnixServer: Sendable {
             }
             if isEnding { return .request }
             let left = rules.remaining(open, idle)
-            if let left, left <= 0 { return .rules }
+            // The rules may have asked for the end.
+            if let left, left <= 0 { return state.withLock { $0.isEnding } ? .request : .rules }
             var entries = [listener.number, control.number, wake.reader, signalNumber].map {
                 pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
             }
@@ -179,6 +190,47 @@ package final class UnixServer: Sendable {
             state.waiting.append(connection)
             state.isEnding = true
         }
+    }
+
+    // MARK: The end of the socket
+
+    /// The number of queued connections that are closed at most; the queue of a listener is shorter.
+    private static let queueLimit = 8_192
+
+    /// Removes the path and closes the connections that wait: systemd, which may have passed the listener, would
+    /// start another server for each of them.
+    private func retire() {
+        if let path = Self.path(of: listener.number) { _ = unsafe unlink(path) }
+        for _ in 0..<Self.queueLimit {
+            var entry = pollfd(fd: listener.number, events: Int16(POLLIN), revents: 0)
+            guard unsafe poll(&entry, 1, 0) > 0 else { return }
+            let number = linux_accept(listener.number)
+            guard number >= 0 else { return }
+            close(number)
+        }
+    }
+
+    /// Whether a listener has lost its path. A directory that this process cannot see is no sign of that.
+    private static func isGone(_ listener: Int32) -> Bool {
+        guard let path = Self.path(of: listener), unsafe access(path, F_OK) != 0, errno == ENOENT else {
+            return false
+        }
+        return unsafe access(UnixSocket.directory(of: path), F_OK) == 0
+    }
+
+    /// The path of a socket; `nil` if it has no path.
+    private static func path(of socket: Int32) -> String? {
+        var address = sockaddr_un()
+        var size = socklen_t(MemoryLayout<sockaddr_un>.size)
+        let status = unsafe withUnsafeMutablePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+                unsafe getsockname(socket, pointer, &size)
+            }
+        }
+        guard status == 0, address.sun_family == sa_family_t(AF_UNIX) else { return nil }
+        let bytes = unsafe withUnsafeBytes(of: &address.sun_path) { unsafe Array($0.prefix { $0 != 0 }) }
+        guard let path = String(validating: bytes, as: UTF8.self), !path.isEmpty else { return nil }
+        return path
     }
 
     /// Bytes that were not written before this call reach no peer.
