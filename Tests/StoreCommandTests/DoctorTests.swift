@@ -184,7 +184,7 @@ import Testing
         try scene.signIn(ids, in: scene.file)
         UsedTokenFiles(stateHome: scene.folder.path + "/.local/state").record(
             Secret("refresh-\(ids[0])"), until: nil)
-        let said = "the store is older than this machine's records"
+        let said = "the store is older than this machine has seen"
         #expect(try scene.problems() == ["the refresh token of \(ids[0]) was already used: \(said)"])
         let refused = try scene.run(["token", "--type", "Tasks", "--account", ids[0]])
         #expect(refused.exitStatus == 4)
