@@ -185,6 +185,18 @@ import Testing
         #expect(error.message.hasPrefix(named), "\(error.message)")
     }
 
+    @Test func `a server that an API named opens no page of another server at a sign-out`() throws {
+        var fixture = try GenericFixture()
+        fixture.type.apiBase = "https://api.example/mcp"
+        fixture.type.issuerIsNamedByAPI = true
+        let metadata = GenericFixture.metadata.with(["end_session_endpoint": "https://honest.example/logout"])
+        fixture.provider.expect("GET", GenericFixture.discovery, metadata)
+        let error = #expect(throws: CredentialError.self) {
+            try fixture.adapter.endSessionAddress(nil, policy: "", of: fixture.type, in: fixture.world.context)
+        }
+        #expect(error?.code == .validationFailed)
+    }
+
     @Test func `asks no more once the code has ended`() throws {
         let fixture = try GenericFixture()
         let pending = try beginDevice(fixture)

@@ -42,6 +42,8 @@ import Testing
             [.token: "https://oauth.example/token", .revocation: "https://oauth.example/revoke"],
             [.token: "https://oauth.example/token", .authorization: "https://oauth.example/authorize"],
             [.token: "https://oauth.example/token", .registration: "https://as.example/register"],
+            // The page that ends a session is checked when it is opened.
+            [.endSession: "https://elsewhere.example/logout"],
         ] as [[AccountType.Endpoint: String]])
     func `one origin beside the issuer's may have the endpoints and the page`(
         endpoints: [AccountType.Endpoint: String]
@@ -57,8 +59,6 @@ import Testing
             // The refresh token would go to the attacker at a sign-out, or an access token at once.
             [.revocation: "https://evil.example/revoke"], [.userInfo: "https://evil.example/userinfo"],
             [.introspection: "https://evil.example/introspect"],
-            // The page that ends a session gets the ID token.
-            [.endSession: "https://evil.example/logout"],
             [
                 .token: "https://honest.example/token", .authorization: "https://honest.example/authorize",
                 .revocation: "https://evil.example/revoke",

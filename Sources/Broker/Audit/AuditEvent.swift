@@ -60,7 +60,7 @@ extension AuditEvent {
 
     /// The event with the beginnings of the texts that callers choose. Longer lines would make the log's retention
     /// drop other lines earlier.
-    var bounded: AuditEvent {
+    package var bounded: AuditEvent {
         var event = self
         event.entry = entry.map { Self.beginning(of: $0, bytes: Self.textLimit) }
         event.origin = origin.map { Self.beginning(of: $0, bytes: Self.originLimit) }

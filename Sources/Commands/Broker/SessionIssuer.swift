@@ -106,6 +106,10 @@ private struct TargetAccount: EntryAccount {
         else {
             throw CredentialError(.unsupported, "the provider has no \(AccountType.Endpoint.revocation.rawValue)")
         }
+        // The sign-in would end with the first token.
+        guard KnownProvider(of: type)?.revokesWholeGrant != true else {
+            throw CredentialError(.unsupported, "the provider does not revoke \("access") tokens")
+        }
     }
 
     /// How long to wait for another process at the account, and for each reply of the provider, in seconds. `broker

@@ -22,10 +22,15 @@ package struct KnownProvider: Sendable {
     /// its own API, or narrows the token.
     package let refreshNamesScope: Bool
 
+    /// Whether the refresh token ends, too, when an access token is revoked (RFC 7009 §2.1 permits that).
+    package let revokesWholeGrant: Bool
+
     private init(
-        _ refreshTokens: RefreshTokens, offersAccounts: Bool = false, refreshNamesScope: Bool = false
+        _ refreshTokens: RefreshTokens, offersAccounts: Bool = false, refreshNamesScope: Bool = false,
+        revokesWholeGrant: Bool = false
     ) {
         self.refreshTokens = refreshTokens
+        self.revokesWholeGrant = revokesWholeGrant
         self.offersAccounts = offersAccounts
         self.refreshNamesScope = refreshNamesScope
     }
@@ -56,12 +61,12 @@ package struct KnownProvider: Sendable {
 
     private static let hosts: [String: KnownProvider] = [
         "accounts.google.com": KnownProvider(
-            .consent(name: "access_type", value: "offline"), offersAccounts: true),
+            .consent(name: "access_type", value: "offline"), offersAccounts: true, revokesWholeGrant: true),
         "login.microsoftonline.com": entra, "login.microsoft.com": entra, "login.windows.net": entra,
         "sts.windows.net": entra, "login.microsoftonline.us": entra, "login.partner.microsoftonline.cn": entra,
         "login.chinacloudapi.cn": entra,
         "github.com": KnownProvider(.always, offersAccounts: true),
-        "gitlab.com": KnownProvider(.always),
+        "gitlab.com": KnownProvider(.always, revokesWholeGrant: true),
         "www.dropbox.com": KnownProvider(.parameter(name: "token_access_type", value: "offline")),
         "www.reddit.com": KnownProvider(.parameter(name: "duration", value: "permanent")),
     ]

@@ -101,7 +101,9 @@ package struct InProcessRefresher: TokenRefresher {
         switch error.code {
         // The new refresh token of a response that cannot be read is saved, and the next refresh sends it.
         case .malformedReply: error.withHint("try again")
-        case .denied, .validationFailed: error.withHint(request.login.hint)
+        case .denied, .validationFailed:
+            // A cluster's refusal is not the provider's: no sign-in helps.
+            error.isClusterUnusable ? error : error.withHint(request.login.hint)
         default: error
         }
     }

@@ -155,7 +155,7 @@ package final class PromptingConsent: ConsentDecider {
         let event = AuditEvent(
             what, entry: question.entry, account: question.accountID, origin: question.origin,
             caller: question.caller, reason: reason)
-        do throws(CredentialError) { try parts.audit.write(event) } catch { parts.warn(error) }
+        do throws(CredentialError) { try parts.audit.write(event.bounded) } catch { parts.warn(error) }
     }
 }
 

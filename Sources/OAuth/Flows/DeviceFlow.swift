@@ -39,7 +39,7 @@ public struct DeviceFlow: Sendable {
         }
         let authorization = try DeviceAuthorization(members, now: client.context.clock.now)
         for page in [authorization.verificationURI, authorization.complete].compactMap(\.self) {
-            try client.type.apiNamedServer?.check(verificationPage: page, client.metadata)
+            try client.type.apiNamedServer?.check(openedPage: page, client.metadata)
             try page.named(by: author).checkAuthor(as: "verification_uri")
         }
         var pending = JSONObject()

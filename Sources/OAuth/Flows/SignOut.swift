@@ -76,9 +76,14 @@ public struct SignOut: Sendable {
 
     /// The URL that ends the browser's session; `nil` if the provider has no such endpoint.
     ///
-    /// - Throws: ``ErrorCode/validationFailed`` if the provider names an address that cannot be used.
+    /// - Throws: ``ErrorCode/validationFailed`` if the provider names an address that cannot be used, or may not be
+    ///   named by a server that only an API named.
     public func endSessionAddress(_ grant: Grant?) throws(CredentialError) -> URI? {
         guard let endpoint = try client.metadata.usable(.endSession) else { return nil }
+        // A page of the definition is the user's word.
+        if client.type.endpoints[.endSession] == nil {
+            try client.type.apiNamedServer?.check(openedPage: endpoint, client.metadata)
+        }
         var fields: [FormURLEncoding.Field] = [("client_id", client.type.clientID)]
         if let token = grant?.idToken { fields.append(("id_token_hint", token.reveal())) }
         return endpoint.appending(query: FormURLEncoding.encode(fields))

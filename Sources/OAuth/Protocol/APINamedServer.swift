@@ -10,10 +10,10 @@ struct APINamedServer {
     /// The API; `nil` if the type does not name it.
     let api: URI?
 
-    /// The endpoints that receive a code, a token or a secret. The page that ends a session receives the ID token.
+    /// The endpoints that receive a code, a token or a secret.
     private static let receivers: [AccountType.Endpoint] = [
         .token, .revocation, .introspection, .userInfo, .deviceAuthorization, .pushedAuthorizationRequest,
-        .registration, .endSession,
+        .registration,
     ]
 
     /// Checks the metadata of the server.
@@ -39,10 +39,11 @@ struct APINamedServer {
         if let page = metadata.endpoints[.authorization], !metadata.sendsIssuer { try checkPage(page, metadata) }
     }
 
-    /// Checks the page of the device flow.
+    /// Checks a page that is opened when it is needed: that of the device flow, or the one that ends a session and
+    /// receives the ID token. A page elsewhere does not stop the other operations.
     ///
     /// - Throws: ``ErrorCode/validationFailed``.
-    func check(verificationPage page: URI, _ metadata: ServerMetadata) throws(CredentialError) {
+    func check(openedPage page: URI, _ metadata: ServerMetadata) throws(CredentialError) {
         try checkNetwork(of: page)
         try checkPage(page, metadata)
     }
