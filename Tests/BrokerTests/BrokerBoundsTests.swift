@@ -52,14 +52,9 @@ struct BrokerBoundsTests {
 
     @Test func `a helper is ambiguous when several entries fit`() throws {
         let scene = try BrokerScene(BrokerScene.two)
-        scene.issuer.state.withLock {
-            $0.permission = HelperPermission(origin: "https://api.example.com", username: "oauth2")
-        }
-        let input = JSONObject(["protocol": "https", "host": "api.example.com"])
-        #expect(throws: BrokerFailure(.ambiguous)) {
-            try scene.service.helper(.git, input: input, entry: nil, to: BrokerScene.caller)
-        }
-        let output = try scene.service.helper(.git, input: input, entry: "id", to: BrokerScene.caller)
+        scene.permitAPI()
+        #expect(throws: BrokerFailure(.ambiguous)) { try scene.askAsGit() }
+        let output = try scene.askAsGit(entry: "id")
         #expect(output["password"] == "t0")
     }
 

@@ -47,16 +47,10 @@ struct BrokerLimitsTests {
 
     @Test func `a helper's request counts once when it is refused, and once when it is answered`() throws {
         let scene = try scene(#","limits":{"per_minute":2}"#)
-        let input = JSONObject(["protocol": "https", "host": "api.example.com"])
-        func ask() throws -> JSONObject {
-            try scene.service.helper(.git, input: input, entry: nil, to: BrokerScene.caller)
-        }
-        #expect(throws: BrokerFailure.denied(.origin)) { try ask() }
-        scene.issuer.state.withLock {
-            $0.permission = HelperPermission(origin: "https://api.example.com", username: "oauth2")
-        }
-        #expect(try ask()["password"] == "t0")
-        #expect(throws: BrokerFailure(.rate, retryAfter: 60)) { try ask() }
+        #expect(throws: BrokerFailure.denied(.origin)) { try scene.askAsGit() }
+        scene.permitAPI()
+        #expect(try scene.askAsGit()["password"] == "t0")
+        #expect(throws: BrokerFailure(.rate, retryAfter: 60)) { try scene.askAsGit() }
         #expect(scene.log.kinds == [.deny, .issue, .deny])
     }
 

@@ -39,6 +39,20 @@ final class BrokerScene: Sendable {
         return try service.release(ask, to: Self.caller)
     }
 
+    /// Asks as git does, for the API of the entries.
+    func askAsGit(entry: String? = nil) throws -> JSONObject {
+        try service.helper(
+            .git, input: JSONObject(["protocol": "https", "host": "api.example.com"]), entry: entry, to: Self.caller
+        )
+    }
+
+    /// Has the host permit that API.
+    func permitAPI() {
+        issuer.state.withLock {
+            $0.permission = HelperPermission(origin: "https://api.example.com", username: "oauth2")
+        }
+    }
+
     /// The failure of a request.
     func failure(_ change: (inout TokenAsk) -> Void = { _ in }) -> BrokerFailure? {
         do {

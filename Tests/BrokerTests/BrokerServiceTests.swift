@@ -272,21 +272,15 @@ struct BrokerServiceTests {
     // MARK: Helpers
 
     @Test func `git gets the token when the host permits the server`() throws {
-        let input = JSONObject(["protocol": "https", "host": "api.example.com"])
-        func ask() throws -> JSONObject {
-            try scene.service.helper(.git, input: input, entry: nil, to: BrokerScene.caller)
-        }
-        #expect(throws: BrokerFailure.denied(.origin)) { try ask() }
-        scene.issuer.state.withLock {
-            $0.permission = HelperPermission(origin: "https://api.example.com", username: "oauth2")
-        }
-        let output = try ask()
+        #expect(throws: BrokerFailure.denied(.origin)) { try scene.askAsGit() }
+        scene.permitAPI()
+        let output = try scene.askAsGit()
         #expect(output["username"] == "oauth2")
         #expect(output["password"] == "t0")
         scene.issuer.state.withLock {
             $0.permission = HelperPermission(origin: "https://other.example.com", username: "oauth2")
         }
-        #expect(throws: BrokerFailure.denied(.origin)) { try ask() }
+        #expect(throws: BrokerFailure.denied(.origin)) { try scene.askAsGit() }
     }
 }
 
