@@ -37,6 +37,14 @@ struct BrokerBoundsTests {
         #expect(scene.failure { $0.scope = ["read"] } == nil)
     }
 
+    @Test func `the prompt has the type's own resource when neither request nor entry names a resource`() throws {
+        let scene = try scene("")
+        scene.issuer.state.withLock { $0.ownResource = "https://r.example" }
+        _ = try scene.release()
+        #expect(scene.consent.questions.map(\.resource) == ["https://r.example"])
+        #expect(scene.issuer.orders.map(\.resource) == [nil])
+    }
+
     // MARK: Origins
 
     @Test func `the host's check decides on an origin when the entry has no origins`() throws {

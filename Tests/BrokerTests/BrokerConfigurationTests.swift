@@ -72,7 +72,7 @@ struct BrokerConfigurationTests {
         let new = try Self.read(
             with: #","ask":"always","until":"2026-12-01T00:00:00Z","limits":{"per_minute":3}"#,
             entry: #","scope":["b","c"]"#)
-        let now = old.narrowed(to: new) { _ in [] }
+        let now = old.narrowed(to: new) { _ in TypeDefaults() }
         #expect(now.entries[0].scope == ["b"])
         #expect(now.ask == .always)
         #expect(now.until == new.until)
@@ -85,33 +85,71 @@ struct BrokerConfigurationTests {
             #"{"entries":[{"name":"work","type":"Work","release":"id_token","scope":["a","b"],"broader":"accept"},"#
                 + #"{"name":"more","type":"Work","release":"token"}],"ask":"never","speak":["oidc-agent","credmgr"]}"#
         )
-        #expect(old.narrowed(to: new) { _ in [] } == old)
+        #expect(old.narrowed(to: new) { _ in TypeDefaults() } == old)
     }
 
     @Test func `scopes of the type bound an entry when only one of two files writes scopes`() throws {
         let old = try Self.read(with: "")
         let new = try Self.read(with: "", entry: #","scope":["read","admin"]"#)
-        #expect(old.narrowed(to: new) { _ in ["read", "write"] }.entries[0].scope == ["read"])
-        #expect(new.narrowed(to: old) { _ in ["read", "write"] }.entries[0].scope == ["read"])
+        let defaults = TypeDefaults(scope: ["read", "write"])
+        #expect(old.narrowed(to: new) { _ in defaults }.entries[0].scope == ["read"])
+        #expect(new.narrowed(to: old) { _ in defaults }.entries[0].scope == ["read"])
     }
 
     @Test(arguments: ["", #","origins":["https://other.example.com"]"#])
     func `an entry ends when the replaced file has none of its origins`(entry: String) throws {
         let old = try Self.read(with: "", entry: #","origins":["https://api.example.com"]"#)
         let new = try Self.read(with: "", entry: entry)
-        #expect(old.narrowed(to: new) { _ in [] }.entries.isEmpty)
+        #expect(old.narrowed(to: new) { _ in TypeDefaults() }.entries.isEmpty)
     }
 
-    @Test(arguments: ["origins", "resource", "audience"])
-    func `a replaced file narrows an entry when the entry had no such list`(key: String) throws {
+    @Test func `an entry ends when the replaced file adds scopes and the type has none`() throws {
         let old = try Self.read(with: "")
-        let new = try Self.read(with: "", entry: #","\#(key)":["https://api.example.com"]"#)
-        #expect(old.narrowed(to: new) { _ in [] }.entries == new.entries)
+        let new = try Self.read(with: "", entry: #","scope":["read"]"#)
+        #expect(old.narrowed(to: new) { _ in TypeDefaults() }.entries.isEmpty)
+    }
+
+    @Test func `a replaced file narrows an entry when the entry had no origins`() throws {
+        let old = try Self.read(with: "")
+        let new = try Self.read(with: "", entry: #","origins":["https://api.example.com"]"#)
+        #expect(old.narrowed(to: new) { _ in TypeDefaults() }.entries == new.entries)
+    }
+
+    private static let own = TypeDefaults(scope: ["read"], resource: "https://r.example/1", audience: "api")
+
+    @Test(arguments: [("resource", "https://r.example/1"), ("audience", "api")])
+    func `an entry keeps the type's own value when only one of two files has a list`(
+        key: String, value: String
+    ) throws {
+        let old = try Self.read(with: "")
+        let new = try Self.read(with: "", entry: #","\#(key)":["other","\#(value)"]"#)
+        let narrowed = try Self.read(with: "", entry: #","\#(key)":["\#(value)"]"#)
+        #expect(old.narrowed(to: new) { _ in Self.own }.entries == narrowed.entries)
+        #expect(new.narrowed(to: old) { _ in Self.own }.entries == narrowed.entries)
+    }
+
+    @Test(arguments: ["resource", "audience"])
+    func `an entry ends when only one of two files has a list, without the type's own value`(key: String) throws {
+        let old = try Self.read(with: "")
+        let new = try Self.read(with: "", entry: #","\#(key)":["other"]"#)
+        for defaults in [Self.own, TypeDefaults()] {
+            #expect(old.narrowed(to: new) { _ in defaults }.entries.isEmpty)
+            #expect(new.narrowed(to: old) { _ in defaults }.entries.isEmpty)
+        }
+    }
+
+    @Test func `a file is refused when it speaks proxy, which this version lacks`() throws {
+        let error = try #require(throws: CredentialError.self) {
+            try Self.read(with: #","speak":["credmgr","proxy"]"#)
+        }
+        #expect(error.code == .configuration)
+        #expect(error.message.contains("'speak'"))
+        #expect(error.hint?.contains("this version has no proxy") == true)
     }
 
     @Test func `an entry ends when the replaced file names another account for it`() throws {
         let old = try Self.read(with: "")
         let new = try Self.read(with: "", entry: #","account":"ada@example.com""#)
-        #expect(old.narrowed(to: new) { _ in [] }.entries.isEmpty)
+        #expect(old.narrowed(to: new) { _ in TypeDefaults() }.entries.isEmpty)
     }
 }

@@ -102,7 +102,7 @@ struct BrokerLimitsTests {
         let released = scene.service.released()
         #expect(released.map { $0.entry.name } == ["w"])
         #expect(released.map { $0.tokens.map(\.token) } == [[Secret("t1"), Secret("t2")]])
-        for part in released { try part.account.revoke(part.tokens) }
+        for part in released { try part.account.revoke(part.tokens) { _ in } }
         #expect(scene.issuer.state.withLock { $0.revoked } == [Secret("t1"), Secret("t2")])
         scene.clock.pass(3_600)
         #expect(scene.service.released().isEmpty)

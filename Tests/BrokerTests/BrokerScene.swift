@@ -133,6 +133,8 @@ final class MemoryIssuer: TokenIssuer {
         var revoked: [Secret] = []
         /// Whether the provider has an endpoint for revocations.
         var canRevoke = true
+        /// The type's own resource.
+        var ownResource: String?
     }
 
     let state = Mutex(State())
@@ -155,7 +157,7 @@ final class MemoryIssuer: TokenIssuer {
         return MemoryAccount(owner: self, id: id, name: entry.account ?? "ada@example.com")
     }
 
-    func scope(ofType type: String) -> [String] { ["read", "write"] }
+    func defaults(ofType type: String) -> TypeDefaults { TypeDefaults(scope: ["read", "write"]) }
 
     func permission(
         for entry: BrokerEntry, at destination: HelperDestination
@@ -171,7 +173,7 @@ final class MemoryIssuer: TokenIssuer {
         var shownName: String { name }
         var issuer: String? { "https://login.example.com" }
         var ownScope: [String] { ["read", "write"] }
-        var ownResource: String? { nil }
+        var ownResource: String? { owner.state.withLock { $0.ownResource } }
         var ownAudience: String? { nil }
         func isCalled(_ name: String) -> Bool { name == self.name || name == id }
         func isSamePolicy(_ left: String?, _ right: String?) -> Bool { left == right }
@@ -202,9 +204,10 @@ final class MemoryIssuer: TokenIssuer {
             return token.token.tokenType == "DPoP" ? "proof" : nil
         }
 
-        func revoke(_ tokens: [AccessToken]) throws(CredentialError) {
+        func revoke(_ tokens: [AccessToken], revoked: (AccessToken) -> Void) throws(CredentialError) {
             try checkRevocation()
             owner.state.withLock { $0.revoked += tokens.map(\.token) }
+            for token in tokens { revoked(token) }
         }
 
         func checkRevocation() throws(CredentialError) {

@@ -282,6 +282,24 @@ struct BrokerServiceTests {
         }
         #expect(throws: BrokerFailure.denied(.origin)) { try scene.askAsGit() }
     }
+
+    @Test func `a helper gets the default name of its request when no rule names a user`() throws {
+        func name(_ usual: String) throws -> String? {
+            let input = JSONObject([
+                "protocol": "https", "host": "api.example.com", "default_username": .string(usual),
+            ])
+            let output = try scene.service.helper(.git, input: input, entry: nil, to: BrokerScene.caller)
+            return output["username"]?.string
+        }
+        scene.permitAPI()
+        #expect(try name("") == "oauth2")
+        scene.issuer.state.withLock {
+            $0.permission = HelperPermission(origin: "https://api.example.com", username: nil)
+        }
+        #expect(try name("") == "")
+        #expect(try name("__token__") == "__token__")
+        #expect(try scene.askAsGit()["username"] == "oauth2")
+    }
 }
 
 /// A file whose first look lasts until another request has its answer, or a moment.

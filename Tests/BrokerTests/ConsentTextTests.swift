@@ -21,6 +21,19 @@ import Testing
         #expect(text.choices.map(\.choice) == [.once, .remember, .no, .close])
     }
 
+    @Test func `ConsentText names resource, audience and ID token when the request has them`() {
+        let question = ConsentQuestion(
+            caller: caller, entry: "work", account: "ada@example.com", type: "Work", scope: ["read"],
+            origin: "https://api.example.com", resource: "https://r.example", audience: "api", wantsIDToken: true,
+            broker: "agents")
+        let text = ConsentText(question) { $0.description }
+        #expect(
+            text.lines.dropFirst(3) == [
+                "Scopes: read", "Resource: https://r.example", "Audience: api",
+                "Tokens: access token and ID token", "Origin: https://api.example.com", "Broker: agents",
+            ])
+    }
+
     @Test func `ConsentText has no control characters when names have them`() {
         var hostile = caller
         hostile.executable = "/tmp/a\u{1B}[2J\n\u{202E}b\u{0}<b>"
@@ -51,6 +64,12 @@ import Testing
         #expect(!ConsentText.isShownWhole(question([String(repeating: "x", count: 500)])))
         #expect(!ConsentText.isShownWhole(question((0..<500).map { "scope\($0)" })))
         #expect(!ConsentText.isShownWhole(question(["a"], origin: "https://" + String(repeating: "x", count: 500))))
+        var other = question(["a"])
+        other.resource = String(repeating: "x", count: 500)
+        #expect(!ConsentText.isShownWhole(other))
+        other.resource = nil
+        other.audience = String(repeating: "x", count: 500)
+        #expect(!ConsentText.isShownWhole(other))
         let many = (0..<100).map { "s\($0)" + String(repeating: "x", count: 500) }
         #expect(ConsentText(question(many)) { $0.description }.lines.allSatisfy { $0.utf8.count < 4_000 })
     }

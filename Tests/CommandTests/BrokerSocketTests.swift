@@ -22,8 +22,8 @@ import Testing
         let notices: String
     }
 
-    private func run(_ words: String..., hasPerson: Bool = false) -> Outcome {
-        let console = MemoryConsole(answers: hasPerson ? [] : nil)
+    private func run(_ words: String..., input: String? = nil, hasPerson: Bool = false) -> Outcome {
+        let console = MemoryConsole(input: input, answers: hasPerson ? [] : nil)
         var context = scene.context(console)
         context.brokers = host
         let status = Program(context: context).run(words)
@@ -43,6 +43,58 @@ import Testing
         #expect(run("__complete", "--", "token", "--type", "").output == "Remote\n")
         #expect(run("__complete", "--", "token", "--account", "").output == "ada@sandbox.example\n3f0c\n")
         #expect(run("__complete", "--", "token", "--policy", "").output.isEmpty)
+    }
+
+    // MARK: Helpers
+
+    private static let cargo =
+        #"{"v":1,"registry":{"index-url":"sparse+https://api.example.com/index/"},"kind":"get"}"# + "\n"
+
+    @Test func `helpers for other programs ask the socket when CREDMGR_SOCK is set`() {
+        let go = run("goauth", "https://api.example.com/team/mod")
+        #expect(
+            go.output == "https://api.example.com/team/mod\n\nAuthorization: Bearer at-1\n\n", "\(go.notices)")
+        #expect(run("terraform", "get", "api.example.com").output == "{\"token\":\"at-1\"}\n")
+        #expect(
+            run("keyring", "--mode", "creds", "get", "https://api.example.com/simple/").output
+                == "__token__\nat-1\n")
+        #expect(
+            run("bazel", "get", input: #"{"uri":"https://api.example.com/"}"#).output
+                == #"{"expires":"2100-01-01T00:00:00Z","headers":{"Authorization":["Bearer at-1"]}}"# + "\n")
+        #expect(run("cargo", input: Self.cargo).output.contains(#""token":"at-1""#))
+        #expect(host.asked.filter { $0["op"] == "git" }.allSatisfy { $0["entry"] == nil })
+        #expect(run("terraform", "get", "api.example.com", "--type", "Remote").status == 0)
+        #expect(host.asked.last?["entry"] == "work")
+    }
+
+    @Test func `helpers send the user name of a rule of the broker's host`() {
+        host.name("oauth2")
+        let output = run("bazel", "get", input: #"{"uri":"https://api.example.com/"}"#).output
+        #expect(output.contains("Basic " + Base64URL.encodeOrdinary(Array("oauth2:at-1".utf8))), "\(output)")
+        #expect(
+            run("keyring", "--mode", "creds", "get", "https://api.example.com/simple/").output == "oauth2\nat-1\n")
+    }
+
+    @Test func `helpers print no token when the broker's host does not permit the server`() {
+        let terraform = run("terraform", "get", "other.example.com")
+        #expect(terraform.status == 0)
+        #expect(terraform.output == "{}\n")
+        #expect(run("goauth", "https://other.example.com/").output.isEmpty)
+        let keyring = run("keyring", "get", "https://other.example.com/")
+        #expect(keyring.status == 1)
+        #expect(keyring.output.isEmpty)
+    }
+
+    @Test func `oidc-token and google ask the socket when CREDMGR_SOCK is set`() {
+        #expect(run("oidc-token", "Remote").output == "at-1\n")
+        #expect(
+            run("oidc-token", "--all", "https://login.example.com/").output
+                == "at-1\nhttps://login.example.com\n4102444800\n")
+        #expect(run("oidc-token", "https://other.example.com").status == 3)
+        let both = run("oidc-token", "--id-token", "--force-new", "Remote")
+        #expect(both.status == 2)
+        #expect(both.notices.contains("'oidc-token --id-token --force-new' is not available"))
+        #expect(run("google").output.contains(#""id_token":"id-1""#))
     }
 
     @Test func `broker stop ends the servers of the broker and of its exec only`() throws {
@@ -129,6 +181,10 @@ private final class ScriptedBrokerHost: BrokerHost {
         var running: [(instance: String, process: Int32)] = []
         var failing: String?
         var stopped: [String] = []
+        /// The requests at the socket.
+        var asked: [JSONObject] = []
+        /// The user name of a rule.
+        var name: String?
     }
 
     private let state = Mutex(State())
@@ -140,7 +196,11 @@ private final class ScriptedBrokerHost: BrokerHost {
         }
     }
 
+    /// Has a rule with a user name.
+    func name(_ name: String) { state.withLock { $0.name = name } }
+
     var stopped: [String] { state.withLock { $0.stopped } }
+    var asked: [JSONObject] { state.withLock { $0.asked } }
 
     func socketPath(of instance: String) -> String { "/memory/run/\(instance)/sock" }
     func running() -> [(instance: String, process: Int32)] { state.withLock { $0.running } }
@@ -164,10 +224,41 @@ private final class ScriptedBrokerHost: BrokerHost {
     func ask(
         _ line: [UInt8], at path: String, user: String?, seconds: Int
     ) throws(CredentialError) -> [UInt8] {
-        Array(
-            (#"{"ok":true,"entries":[{"name":"work","type":"Remote","account":{"id":"3f0c","username":"#
-                + #""ada@sandbox.example"},"scope":["read"],"origins":[],"release":"token"}]}"#).utf8)
+        let request = (try? JSONValue.parse(line))?.object ?? JSONObject()
+        let name = state.withLock { state in
+            state.asked.append(request)
+            return state.name
+        }
+        let reply: JSONValue
+        switch request["op"]?.string {
+        case "git":
+            let input = request["input"]?.object ?? JSONObject()
+            if input["host"] == "api.example.com" {
+                let username = name.map(JSONValue.string) ?? input["default_username"] ?? "oauth2"
+                reply = [
+                    "ok": true,
+                    "output": ["username": username, "password": "at-1", "password_expiry_utc": "4102444800"],
+                ]
+            } else {
+                reply = ["ok": false, "error": "denied", "reason": "origin", "exit": 7, "retry_after": .null]
+            }
+        case "token":
+            let idToken: JSONValue = request["id_token"] == true ? "id-1" : .null
+            reply = [
+                "ok": true, "access_token": "at-1", "token_type": "Bearer", "expires_on": 4_102_444_800,
+                "scope": "read", "account": Self.account, "id_token": idToken,
+            ]
+        default:
+            let entry: JSONValue = [
+                "name": "work", "type": "Remote", "account": Self.account, "issuer": "https://login.example.com",
+                "scope": ["read"], "origins": [], "release": "token",
+            ]
+            reply = ["ok": true, "entries": [entry]]
+        }
+        return reply.bytes()
     }
+
+    private static let account: JSONValue = ["id": "3f0c", "type": "Remote", "username": "ada@sandbox.example"]
 
     var process: Int32 { 1 }
     var user: UInt32 { 0 }

@@ -138,7 +138,10 @@ import Testing
 
     /// Listens at the broker's socket, and starts the broker with it for each connection, as systemd does. It
     /// prints a line for each start and each end.
-    private func activate() throws -> RunningProcess {
+    ///
+    /// - Parameter isHidden: whether the broker has a mount namespace with an empty directory in place of the
+    ///   socket's, as a unit with a `/tmp` of its own.
+    private func activate(isHidden: Bool = false) throws -> RunningProcess {
         let script = """
             import os, select, socket, sys
             os.umask(0o077)
@@ -155,7 +158,13 @@ import Testing
                     os.execv(sys.argv[2], sys.argv[2:])
                 print("end", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
             """
-        let words = ["-c", script, socket, Home.program, "broker", "serve", "dev"]
+        let hiding = [
+            "/usr/bin/unshare", geteuid() == 0 ? "-m" : "-rm", "/bin/sh", "-c",
+            #"/bin/mount -t tmpfs none "$0" && exec "$@""#, String(socket.dropLast("/sock".count)),
+        ]
+        var words = ["-c", script, socket]
+        if isHidden { words += hiding }
+        words += [Home.program, "broker", "serve", "dev"]
         let activator = try ChildProcess("python3", words, environment: home.environment).start()
         #expect(try activator.line(within: 60) == "ready")
         return activator
@@ -175,6 +184,19 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: socket))
         let outcome = try ask(["token"])
         #expect(outcome.exitStatus == 6, "\(outcome.standardError)")
+        activator.kill()
+        #expect(try activator.line(within: 60) == nil)
+    }
+
+    @Test(.needs(.namespaces))
+    func `a broker that systemd starts serves a socket that its own mounts hide`() throws {
+        let activator = try activate(isHidden: true)
+        let outcome = try ask(["token"])
+        #expect(outcome.exitStatus == 0, "\(outcome.standardError)")
+        #expect(try activator.line(within: 60) == "start")
+        try home.run(["broker", "stop", "dev"])
+        #expect(try activator.line(within: 60) == "end 0")
+        #expect(!FileManager.default.fileExists(atPath: socket))
         activator.kill()
         #expect(try activator.line(within: 60) == nil)
     }
@@ -234,7 +256,8 @@ import Testing
 
     // MARK: Revocation
 
-    @Test func `a broker revokes the tokens that it released, and the sign-in stays`() throws {
+    /// Defines the broker `own`, which revokes its tokens at a provider of its own.
+    private func defineRevoking() throws -> ScriptedProvider {
         let provider = try ScriptedProvider { $0.rotation = .grantsScopes }
         provider.change { $0.metadata["revocation_endpoint"] = .string(provider.base + "/revoke") }
         try home.run([
@@ -244,6 +267,11 @@ import Testing
         try provider.signIn(at: home)
         try home.run(["broker", "add", "own", "--type", "Work", "--release", "token", "--ask", "never"])
         try home.run(["broker", "set", "own", "own_token=true", "revoke_at_end=true"])
+        return provider
+    }
+
+    @Test func `a broker revokes the tokens that it released, and the sign-in stays`() throws {
+        let provider = try defineRevoking()
         let server = try serve("own")
         let outcome = try ask(["token"], at: path(of: "own")), released = outcome.line
         #expect(outcome.exitStatus == 0, "\(outcome.standardError)")
@@ -262,6 +290,19 @@ import Testing
         #expect(other.exitStatus == 0, "\(other.standardError)")
         #expect(other.line != released)
         #expect(next.isRunning)
+    }
+
+    @Test func `a broker reports the tokens that its provider has not revoked`() throws {
+        let provider = try defineRevoking()
+        provider.change { $0.revocation = .json(503, [:]) }
+        let server = try serve("own")
+        #expect(try ask(["token"], at: path(of: "own")).exitStatus == 0)
+        try home.run(["broker", "stop", "own"])
+        let ended = try server.outcome(within: 60)
+        #expect(ended.exitStatus == 0, "\(ended.standardError)")
+        let warning = "warning: the broker has not revoked 1 access token of account "
+        #expect(ended.standardError.contains(warning), "\(ended.standardError)")
+        #expect(try home.run(["audit", "--broker", "own", "--json"]).standardOutput.contains("not_revoked:1"))
     }
 
     @Test func `a broker that must revoke tokens is not served when its provider has no revocation`() throws {
@@ -319,6 +360,29 @@ import Testing
             let outcome = try ask(["exec", "--", "/bin/sh", "-c", "echo $ACCESS_TOKEN; exit 3"], program: program)
             #expect(outcome.exitStatus == 3, "\(outcome.standardError)")
             #expect(outcome.line == own)
+        }
+        #expect(server.isRunning)
+    }
+
+    @Test(arguments: [nil, "oauth2"] as [String?])
+    func `helpers for other programs print at the socket what they print on the host`(username: String?) throws {
+        let type = DemoTenant.typeName
+        var rule = JSONObject(["host": "git.example.com", "type": .string(type)])
+        if let username { rule["username"] = .string(username) }
+        let rules = JSONObject(["rules": [.object(rule)]])
+        try home.write(JSONValue.object(rules).text(), to: "config/credmgr/config.json")
+        let server = try serve()
+        let request = #"{"v":1,"registry":{"index-url":"sparse+https://git.example.com/"},"kind":"get"}"#
+        let calls: [(words: [String], input: String)] = [
+            (["goauth", "https://git.example.com"], ""), (["terraform", "get", "git.example.com"], ""),
+            (["bazel", "get"], #"{"uri":"https://git.example.com/a"}"#), (["cargo"], request + "\n"),
+            (["keyring", "--mode", "creds", "get", "https://git.example.com/simple/"], ""),
+            (["oidc-token", "--all", type], ""),
+        ]
+        for (words, input) in calls {
+            let own = try home.run(words, input: input), outcome = try ask(words, input: input)
+            #expect(outcome.exitStatus == 0, "\(words): \(outcome.standardError)")
+            #expect(outcome.standardOutput == own.standardOutput, "\(words)")
         }
         #expect(server.isRunning)
     }

@@ -21,6 +21,27 @@ import Testing
         #expect(try !places.stop("b", milliseconds: 100))
     }
 
+    @Test(.timeLimit(.minutes(1)))
+    func `stop fails and names the file when an unknown process has the lock`() throws {
+        let lock = try places.lock("b"), file = temporary.path + "/credmgr/brokers/b.lock"
+        // Other programs write no process ID into the file.
+        #expect(truncate(file, 0) == 0)
+        let error = #expect(throws: CredentialError.self) { try places.stop("b", milliseconds: 100) }
+        #expect(error?.code == .temporary)
+        #expect(error?.message == "broker b has not ended: an unknown process has locked \(file)")
+        #expect(error?.hint?.contains(file) == true)
+        lock.release()
+    }
+
+    @Test func `stop names the process when a server does not end in time`() throws {
+        let lock = try places.lock("b"), control = try places.control("b"), number = control.number
+        #expect(number >= 0)
+        let error = #expect(throws: CredentialError.self) { try places.stop("b", milliseconds: 100) }
+        #expect(error?.code == .temporary)
+        #expect(error?.message.contains("process \(getpid()) has locked ") == true)
+        lock.release()
+    }
+
     @Test func `stop waits for the control socket when a server has just taken the lock`() throws {
         let lock = try places.lock("b"), places = places
         let isDone = DispatchSemaphore(value: 0)
@@ -74,11 +95,11 @@ import Testing
     }
 
     private func server(
-        at path: String, remaining: @escaping @Sendable (Int, Int64) -> Int64?
+        at path: String, isPassed: Bool = false, remaining: @escaping @Sendable (Int, Int64) -> Int64?
     ) throws -> UnixServer {
         try UnixServer(
             listener: try UnixSocket.listen(at: path, mode: 0o600), control: try places.control("b"),
-            rules: UnixServer.Rules(connections: { 8 }, remaining: remaining))
+            rules: UnixServer.Rules(connections: { 8 }, remaining: remaining), isPassed: isPassed)
     }
 
     @Test func `a server that is asked to end removes its path and closes waiting connections`() throws {
@@ -98,8 +119,8 @@ import Testing
         #expect(exists(path))
     }
 
-    @Test func `a server whose path is gone serves no connection`() throws {
-        let path = temporary.path + "/sock", server = try server(at: path) { _, _ in nil }
+    @Test(arguments: [true, false]) func `a server whose path is gone serves no connection`(isPassed: Bool) throws {
+        let path = temporary.path + "/sock", server = try server(at: path, isPassed: isPassed) { _, _ in 0 }
         let waiting = try UnixSocket.connect(to: path)
         try FileManager.default.removeItem(atPath: path)
         let ending = try server.run(signals: false) { _ in Issue.record("a connection is served") }

@@ -6,14 +6,13 @@ extension BrokerConfiguration {
     /// A running server applies the stricter settings of the newer file. The rest of the newer file applies at the
     /// next start.
     ///
-    /// - Parameter typeScope: returns the scopes of an account type, which apply if an entry has no scopes of its
-    ///   own.
+    /// - Parameter defaults: returns the values of an account type, which apply if an entry has no list of its own.
     public func narrowed(
-        to newer: BrokerConfiguration, typeScope: (String) -> [String]
+        to newer: BrokerConfiguration, defaults: (String) -> TypeDefaults
     ) -> BrokerConfiguration {
         var result = self
         result.entries = entries.compactMap { entry in
-            newer.entries.first { $0.name == entry.name }.flatMap { entry.narrowed(to: $0, typeScope: typeScope) }
+            newer.entries.first { $0.name == entry.name }.flatMap { entry.narrowed(to: $0, defaults: defaults) }
         }
         result.speak = speak.filter(newer.speak.contains)
         if newer.ask.rank > ask.rank { result.ask = newer.ask }

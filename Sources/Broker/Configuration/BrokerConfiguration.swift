@@ -7,7 +7,6 @@ public struct BrokerConfiguration: Sendable, Hashable {
     public enum Language: String, Sendable, CaseIterable {
         case credmgr
         case oidcAgent = "oidc-agent"
-        case proxy
     }
 
     /// When the user is asked.
@@ -122,6 +121,10 @@ public struct BrokerConfiguration: Sendable, Hashable {
                 throw reader.fault("entries", "has two entries '\(entry.name)'")
             }
             entries.append(entry)
+        }
+        if reader.value("speak")?.array?.contains("proxy") == true {
+            throw reader.fault(
+                "speak", "cannot have \"proxy\"", hint: "this version has no proxy: remove \"proxy\" from speak")
         }
         if reader.has("speak") { speak = try Self.words("speak", reader) }
         ask = try reader.choice("ask", of: Ask.self) ?? .first

@@ -101,27 +101,40 @@ public struct BrokerEntry: Sendable, Hashable {
 
     /// Returns this entry within the bounds of a newer version of it; `nil` if no part of it is left.
     ///
-    /// - Parameter typeScope: returns the scopes of an account type, which apply if an entry has no scopes of its
-    ///   own.
-    func narrowed(to newer: BrokerEntry, typeScope: (String) -> [String]) -> BrokerEntry? {
+    /// - Parameter defaults: returns the values of an account type, which apply if an entry has no list of its own.
+    func narrowed(to newer: BrokerEntry, defaults: (String) -> TypeDefaults) -> BrokerEntry? {
         guard newer.type == type, newer.account == account, newer.policy == policy else { return nil }
         var entry = self
         if scope != newer.scope {
-            let bound = newer.scope ?? typeScope(type)
-            let own = scope ?? typeScope(type)
-            entry.scope = own.filter(bound.contains)
-            if entry.scope?.isEmpty == true, !own.isEmpty { return nil }
+            let typeScope = defaults(type).scope, bound = newer.scope ?? typeScope
+            let left = (scope ?? typeScope).filter(bound.contains)
+            // A token without scopes has those that the provider chooses.
+            if left.isEmpty { return nil }
+            entry.scope = left
         }
-        // An entry without a list may have all that its type may have, and a list narrows that. An entry ends if no
-        // member of its own list is left: its token would be for another API, or for every server of the type.
-        for list in [\BrokerEntry.resource, \BrokerEntry.audience, \BrokerEntry.origins] {
-            let own = self[keyPath: list], bound = newer[keyPath: list]
-            entry[keyPath: list] = own.isEmpty ? bound : own.filter(bound.contains)
-            if entry[keyPath: list].isEmpty, !own.isEmpty { return nil }
-        }
+        // A token for a resource or an audience that this entry does not have is one for another API.
+        guard let resource = Self.narrowed(resource, to: newer.resource, own: { defaults(type).resource }),
+            let audience = Self.narrowed(audience, to: newer.audience, own: { defaults(type).audience })
+        else { return nil }
+        entry.resource = resource
+        entry.audience = audience
+        // An entry without origins may have all that its type may have, and a list narrows that. An entry ends if
+        // no origin of its own is left: its token would be for every server of the type.
+        entry.origins = origins.isEmpty ? newer.origins : origins.filter(newer.origins.contains)
+        if entry.origins.isEmpty, !origins.isEmpty { return nil }
         if newer.release.rank < release.rank { entry.release = newer.release }
         if newer.broader == .refuse { entry.broader = .refuse }
         return entry
+    }
+
+    /// Returns the values of a list within the bounds of a newer list; `nil` if no value is left.
+    ///
+    /// - Parameter own: returns the type's value, which applies without a list.
+    private static func narrowed(_ list: [String], to newer: [String], own: () -> String?) -> [String]? {
+        if list == newer { return list }
+        let value = [own()].compactMap(\.self), bound = newer.isEmpty ? value : newer
+        let left = (list.isEmpty ? value : list).filter(bound.contains)
+        return left.isEmpty ? nil : left
     }
 }
 

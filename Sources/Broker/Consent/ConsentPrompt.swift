@@ -61,19 +61,25 @@ public struct ConsentText: Sendable, Equatable {
             question.scope.map(Self.shownWord).joined(separator: " "), limit: Self.scopesLimit)
         let process = caller.pid > 0 ? " (pid \(caller.pid))" : ""
         let key = Self.shown(caller.key.description)
-        let rows: [LocalizedMessage?] = [
+        var rows: [LocalizedMessage] = [
             "Caller: \(name)\(process), \(key)", "Account: \(Self.shown(question.account))",
-            "Type: \(Self.shown(question.type))", scopes.isEmpty ? nil : "Scopes: \(scopes)",
-            question.origin.map { "Origin: \(Self.shownWord($0))" }, "Broker: \(Self.shown(question.broker))",
+            "Type: \(Self.shown(question.type))",
         ]
-        lines = rows.compactMap { $0.map(text) }
+        if !scopes.isEmpty { rows.append("Scopes: \(scopes)") }
+        if let resource = question.resource { rows.append("Resource: \(Self.shownWord(resource))") }
+        if let audience = question.audience { rows.append("Audience: \(Self.shownWord(audience))") }
+        if question.wantsIDToken { rows.append("Tokens: access token and ID token") }
+        if let origin = question.origin { rows.append("Origin: \(Self.shownWord(origin))") }
+        rows.append("Broker: \(Self.shown(question.broker))")
+        lines = rows.map(text)
         choices = ConsentChoice.offered(remembers: !question.always).map { ($0, text($0.label)) }
     }
 
-    /// Whether the text has all scopes and the origin of a question without a cut: the caller may choose them, so
-    /// that a cut could hide one.
+    /// Whether the text has all scopes, the resource, the audience and the origin of a question without a cut. The
+    /// caller may choose them, so a cut could hide one.
     public static func isShownWhole(_ question: ConsentQuestion) -> Bool {
-        let words = question.scope + [question.origin].compactMap { $0 }
+        let words =
+            question.scope + [question.resource, question.audience, question.origin].compactMap(\.self)
         return words.allSatisfy { shownWord($0) == $0 }
             && question.scope.joined(separator: " ").count <= scopesLimit
     }

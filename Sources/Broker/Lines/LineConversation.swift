@@ -110,6 +110,7 @@ package struct LineConversation: BrokerConversation {
                 account.map {
                     ["id": .string($0.id), "type": .string(entry.type), "username": JSONValue($0.username)]
                 } ?? .null
+            object["issuer"] = JSONValue(account?.issuer)
             object["policy"] = JSONValue(entry.policy)
             object["scope"] = JSONValue(entry.scope ?? account?.ownScope ?? [])
             object["resource"] = JSONValue(entry.resource)

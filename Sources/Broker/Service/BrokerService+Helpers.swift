@@ -45,7 +45,9 @@ extension BrokerService {
             output["credential"] = .string(token.accessToken.reveal())
             output["ephemeral"] = "1"
         } else {
-            output["username"] = .string(permission.username)
+            // Other programs than git have another usual name, or none.
+            let usual = input["default_username"]?.string ?? Self.usualUsername
+            output["username"] = .string(permission.username ?? usual)
             output["password"] = .string(token.accessToken.reveal())
         }
         if let end = token.expiresOn { output["password_expiry_utc"] = .string(String(end)) }
@@ -70,7 +72,7 @@ extension BrokerService {
         let (entry, permission) = try permitted(HelperDestination(address), entryName, caller)
         let token = try release(at: permission, entry, "docker", caller)
         return JSONObject([
-            "ServerURL": .string(server), "Username": .string(permission.username),
+            "ServerURL": .string(server), "Username": .string(permission.username ?? Self.usualUsername),
             "Secret": .string(token.accessToken.reveal()),
         ])
     }

@@ -8,7 +8,7 @@ extension BrokerService: TokenReleaser {
         return hasEnded ? [] : configuration.entries
     }
 
-    /// Returns the issuer of the account type of an entry; `nil` if its definition names no issuer.
+    /// Returns the issuer of an entry's account type or account; `nil` if both are unknown.
     public func issuer(of entry: BrokerEntry) -> String? { (try? parts.issuer.account(of: entry))?.issuer }
 
     /// Returns the account that an entry means now; `nil` if the entry has no account.
@@ -155,8 +155,8 @@ extension BrokerService: TokenReleaser {
             caller: caller, entry: entry.name, account: account.shownName, accountID: account.id,
             type: entry.type,
             scope: order.scope.isEmpty ? account.ownScope : order.scope, origin: ask.origin,
-            resource: order.resource, audience: order.audience, wantsIDToken: order.wantsIDToken, broker: name,
-            always: rule == .always)
+            resource: order.resource ?? account.ownResource, audience: order.audience ?? account.ownAudience,
+            wantsIDToken: order.wantsIDToken, broker: name, always: rule == .always)
         // The user cannot consent to a part that no prompt shows.
         guard ConsentText.isShownWhole(question) else { throw .denied(.noPrompt) }
         switch parts.consent.decide(question) {

@@ -125,7 +125,7 @@ public final class BrokerService: Sendable {
         switch parts.file.look() {
         case .same: return
         case .replaced(let newer):
-            let current = configuration.narrowed(to: newer, typeScope: parts.issuer.scope(ofType:))
+            let current = configuration.narrowed(to: newer, defaults: parts.issuer.defaults(ofType:))
             state.withLock { state in
                 state.current = current
                 state.fault = nil

@@ -9,16 +9,33 @@ public protocol TokenIssuer: Sendable {
     /// - Throws: ``ErrorCode/noSuchAccount``, ``ErrorCode/ambiguousAccount``, ``ErrorCode/unknownType``.
     func account(of entry: BrokerEntry) throws(CredentialError) -> any EntryAccount
 
-    /// Returns the scopes of an account type; empty for a type that is not defined.
-    func scope(ofType type: String) -> [String]
+    /// Returns the values that an account type has by its definition; empty ones for a type that is not defined.
+    func defaults(ofType type: String) -> TypeDefaults
 
-    /// Returns the user name that a server at an origin wants beside an entry's token, after the host's own check
-    /// that the server may have the token; `nil` if it may not.
+    /// Returns the user name that a server at an origin requires beside an entry's token, after the host's own
+    /// check that the server may have the token; `nil` if it may not.
     ///
     /// - Throws: ``ErrorCode/denied``, ``ErrorCode/noSuchAccount``, ``ErrorCode/ambiguousAccount``.
     func permission(
         for entry: BrokerEntry, at destination: HelperDestination
     ) throws(CredentialError) -> HelperPermission?
+}
+
+/// The values of an account type that apply if an entry has no list of its own.
+public struct TypeDefaults: Sendable, Hashable {
+    /// The scopes.
+    public var scope: [String]
+    /// The resource (RFC 8707).
+    public var resource: String?
+    /// The audience.
+    public var audience: String?
+
+    /// Makes the values.
+    public init(scope: [String] = [], resource: String? = nil, audience: String? = nil) {
+        self.scope = scope
+        self.resource = resource
+        self.audience = audience
+    }
 }
 
 /// The server that a helper's input names.
@@ -45,11 +62,11 @@ public struct HelperDestination: Sendable, Equatable {
 public struct HelperPermission: Sendable, Equatable {
     /// The origin of the server, for the log and for `origins`.
     public var origin: String
-    /// The user name beside the token.
-    public var username: String
+    /// The user name beside the token: the requested one, else that of a rule; `nil` without both.
+    public var username: String?
 
     /// Makes a permission.
-    public init(origin: String, username: String) {
+    public init(origin: String, username: String?) {
         self.origin = origin
         self.username = username
     }
@@ -63,7 +80,7 @@ public protocol EntryAccount: Sendable {
     var username: String? { get }
     /// The name that the user knows the account by.
     var shownName: String { get }
-    /// The issuer of the type; `nil` if the definition names no issuer.
+    /// The issuer of the type, else that of the account; `nil` if both are unknown.
     var issuer: String? { get }
     /// The type's own scopes, resource and audience.
     var ownScope: [String] { get }
@@ -101,10 +118,11 @@ public protocol EntryAccount: Sendable {
     /// Revokes access tokens of this account at the provider (RFC 7009). The grant and its refresh token stay
     /// valid.
     ///
+    /// - Parameter revoked: is called after each revocation, with the token.
     /// - Throws: as ``checkRevocation()``; the errors of the requests.
-    func revoke(_ tokens: [AccessToken]) throws(CredentialError)
+    func revoke(_ tokens: [AccessToken], revoked: (AccessToken) -> Void) throws(CredentialError)
 
-    /// Checks that ``revoke(_:)`` has an endpoint at the provider; it sends no request for a revocation.
+    /// Checks that ``revoke(_:revoked:)`` has an endpoint at the provider; it sends no request for a revocation.
     ///
     /// - Throws: ``ErrorCode/unsupported`` without the endpoint.
     func checkRevocation() throws(CredentialError)

@@ -96,7 +96,7 @@ public protocol TokenReleaser: Sendable {
     /// The entries that callers may use now.
     func entries() -> [BrokerEntry]
 
-    /// Returns the issuer of the account type of an entry; `nil` if its definition names no issuer.
+    /// Returns the issuer of an entry's account type or account; `nil` if both are unknown.
     func issuer(of entry: BrokerEntry) -> String?
 
     /// Answers one of the helpers for other programs; the host checks the origin. `aws` returns the credentials of

@@ -123,11 +123,16 @@ struct BrokerRun: Sendable {
 
     private func close() {
         service.finish()
-        revoke()
-        do throws(CredentialError) { try around.log.write(AuditEvent(.stop)) } catch {
-            session.notices.warning(error)
+        for rest in EndRevocation.run(service.released()) {
+            session.notices.warning(rest.warning)
+            if let event = rest.event { write(event) }
         }
+        write(AuditEvent(.stop))
         server.close()
+    }
+
+    private func write(_ event: AuditEvent) {
+        do throws(CredentialError) { try around.log.write(event) } catch { session.notices.warning(error) }
     }
 
     /// Checks that the provider of each account has revocation. An entry without an account gets no token.
@@ -139,13 +144,6 @@ struct BrokerRun: Sendable {
             do throws(CredentialError) { try account.checkRevocation() } catch {
                 throw error.withHint("credmgr broker set \(configuration.name) --unset revoke_at_end")
             }
-        }
-    }
-
-    /// Revokes the tokens that callers have, for `revoke_at_end`.
-    private func revoke() {
-        for (_, account, tokens) in service.released() {
-            do throws(CredentialError) { try account.revoke(tokens) } catch { session.notices.warning(error) }
         }
     }
 

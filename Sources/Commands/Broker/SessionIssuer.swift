@@ -27,7 +27,10 @@ struct SessionIssuer: TokenIssuer {
             session: session, target: target, adapter: try session.context.adapters.adapter(of: target.type))
     }
 
-    func scope(ofType type: String) -> [String] { (try? session.catalog.definition(of: type).type.scope) ?? [] }
+    func defaults(ofType name: String) -> TypeDefaults {
+        guard let type = try? session.catalog.definition(of: name).type else { return TypeDefaults() }
+        return TypeDefaults(scope: type.scope, resource: type.resource, audience: type.audience)
+    }
 
     func permission(
         for entry: BrokerEntry, at place: HelperDestination
@@ -45,11 +48,8 @@ struct SessionIssuer: TokenIssuer {
         else { return nil }
         return HelperPermission(
             origin: BrokerOrigin(destination).description,
-            username: helper.username(query, target, usual: Self.usualUsername))
+            username: helper.username(query, target))
     }
-
-    /// The user name for servers that check only the token; GitLab requires it.
-    private static let usualUsername = "oauth2"
 }
 
 /// An account that `credmgr token` would choose.
@@ -61,7 +61,7 @@ private struct TargetAccount: EntryAccount {
     var id: String { target.account.id }
     var username: String? { target.account.username }
     var shownName: String { target.account.shownName }
-    var issuer: String? { target.type.issuer }
+    var issuer: String? { target.type.issuer ?? target.account.issuer }
     var ownScope: [String] { target.type.scope }
     var ownResource: String? { target.type.resource }
     var ownAudience: String? { target.type.audience }
@@ -112,11 +112,11 @@ private struct TargetAccount: EntryAccount {
         }
     }
 
-    /// How long to wait for another process at the account, and for each reply of the provider, in seconds. `broker
-    /// stop` waits for the revocation.
+    /// How long to wait for another process at the account, and for each reply of the provider, in seconds;
+    /// ``EndRevocation/limit`` bounds all of it.
     private static let revocationPatience = 4
 
-    func revoke(_ tokens: [AccessToken]) throws(CredentialError) {
+    func revoke(_ tokens: [AccessToken], revoked: (AccessToken) -> Void) throws(CredentialError) {
         try checkRevocation()
         let account = target.account, group = target.group
         var options = session.options
@@ -128,7 +128,7 @@ private struct TargetAccount: EntryAccount {
         let isGone = CredentialError(.signInRequired, "account \(account.id) no longer has a grant")
         guard var set = try services.repository.read(account, in: group, isLocked: true) else { throw isGone }
         let context = services.adapterContext(of: target.type)
-        var revoked: Set<Secret> = [], failure: CredentialError?
+        var gone: Set<Secret> = [], failure: CredentialError?
         for token in tokens {
             guard var grant = set.grant(of: token) else {
                 failure = isGone
@@ -140,7 +140,8 @@ private struct TargetAccount: EntryAccount {
             do throws(CredentialError) {
                 try adapter.revoke(
                     RevocationRequest(grant: grant, accessTokens: [token]), of: target.type, in: context)
-                revoked.insert(token.token)
+                gone.insert(token.token)
+                revoked(token)
             } catch {
                 failure = error
                 // Each further request may wait for as long.
@@ -148,8 +149,8 @@ private struct TargetAccount: EntryAccount {
             }
         }
         // The next start of the broker gets other tokens.
-        set.accessTokens.removeAll { revoked.contains($0.token) }
-        if !revoked.isEmpty, case .overtaken = try services.repository.save(&set, in: group) {
+        set.accessTokens.removeAll { gone.contains($0.token) }
+        if !gone.isEmpty, case .overtaken = try services.repository.save(&set, in: group) {
             throw CredentialError(
                 .temporary, "another process has changed \(account.id)", hint: "try again")
         }

@@ -64,6 +64,8 @@ struct SocketClient: Sendable {
         var accountID: String?
         /// The name that the account signs in with.
         var username: String?
+        /// The issuer of the type or the account.
+        var issuer: String?
         /// The scopes.
         var scope: [String]
         /// The origins that callers may name.
@@ -82,7 +84,7 @@ struct SocketClient: Sendable {
             let account = entry["account"]?.object
             return Entry(
                 name: name, type: type, accountID: account?["id"]?.string, username: account?["username"]?.string,
-                scope: (entry["scope"]?.array ?? []).compactMap(\.string),
+                issuer: entry["issuer"]?.string, scope: (entry["scope"]?.array ?? []).compactMap(\.string),
                 origins: (entry["origins"]?.array ?? []).compactMap(\.string),
                 release: entry["release"]?.string ?? "")
         }
@@ -101,10 +103,22 @@ struct SocketClient: Sendable {
     /// - Throws: ``ErrorCode/noSuchAccount``, ``ErrorCode/ambiguousAccount``.
     func entry(_ arguments: Arguments) throws(CredentialError) -> Entry {
         let words = words(arguments)
-        let found = try entries().filter { entry in
+        return try entry { entry in
             (words.type.map { $0 == entry.type } ?? true)
                 && (words.account.map { $0 == entry.accountID || $0 == entry.username } ?? true)
         }
+    }
+
+    /// The one entry of an issuer; a final slash does not count.
+    ///
+    /// - Throws: as ``entry(_:)``.
+    func entry(ofIssuer issuer: String) throws(CredentialError) -> Entry {
+        func plain(_ text: String) -> Substring { text.hasSuffix("/") ? text.dropLast() : text[...] }
+        return try entry { $0.issuer.map(plain) == plain(issuer) }
+    }
+
+    private func entry(_ fits: (Entry) -> Bool) throws(CredentialError) -> Entry {
+        let found = try entries().filter(fits)
         guard let first = found.first else {
             throw CredentialError(.noSuchAccount, "the broker at \(UntrustedText.shown(path)) has no such entry")
         }

@@ -7,9 +7,10 @@ import StrictJSON
 /// The commands at a broker's socket (`CREDMGR_SOCK`): those that use tokens ask the socket and read no store,
 /// configuration or cache of this machine; those that change accounts are refused.
 enum SocketCommands {
-    /// The commands that do the same with and without a socket. `relay` reads the variable by itself.
+    /// The commands that do the same with and without a socket, and those that ask the socket by themselves.
     private static let independent = [
-        "help", "explain", "version", "completion", "__complete", "relay", "exec",
+        "help", "explain", "version", "completion", "__complete", "relay", "exec", "goauth", "cargo", "bazel",
+        "keyring", KeyringShimCommand.word, "terraform", "oidc-token", "google",
     ]
 
     /// Runs a command at the socket.

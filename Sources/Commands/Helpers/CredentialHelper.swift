@@ -1,5 +1,6 @@
 import CredentialCore
 import FastToken
+import StrictJSON
 
 /// The steps that all helpers for other programs share: from the server that a program asks about to the account
 /// whose token it may have. The ``TokenDestinationPolicy`` decides; here is the order in which accounts are
@@ -29,10 +30,13 @@ struct CredentialHelper: Sendable {
 
     private let session: CommandSession
     private let resolver: TargetResolver
+    /// The broker's socket, which gives the tokens if it is set.
+    private let socket: SocketClient?
 
     init(_ session: CommandSession) {
         self.session = session
         resolver = TargetResolver(session)
+        socket = SocketClient(session)
     }
 
     /// The account for a program's query; `nil` if no token of this user is for it, and `-v` reports the reason.
@@ -65,21 +69,61 @@ struct CredentialHelper: Sendable {
         session.notices.detail("nothing is given: \(UntrustedText.shown(text, limit: 200)) is no server for tokens")
     }
 
-    /// The user name to go beside the token: the requested one, else that of a rule, else `usual`.
-    func username(_ query: Query, _ target: Target, usual: String) -> String {
-        query.username ?? resolver.authority.username(beside: target.type, at: query.destination) ?? usual
+    /// The user name to go beside the token: the requested one, else that of a rule.
+    func username(_ query: Query, _ target: Target) -> String? {
+        query.username ?? resolver.authority.username(beside: target.type, at: query.destination)
     }
+
+    /// The user name to go beside the token: the requested one, else that of a rule, else `usual`.
+    func username(_ query: Query, _ target: Target, usual: String) -> String { username(query, target) ?? usual }
 
     /// A token for a program's query; `nil` if no token is given.
     ///
     /// - Throws: as ``target(_:_:)``, and the errors of getting a token.
     func credential(_ query: Query, _ options: TargetOptions) throws(CredentialError) -> HelperCredential? {
+        if let socket { return try credential(query, options, from: socket) }
         guard let target = try target(query, options) else { return nil }
         let answer = try TokenAcquirer(session).token(TokenQuery(), target)
         TokenAcquirer(session).tell(answer)
         return HelperCredential(
             target: target, shown: try TokenOutput(answer, target),
             ruleUsername: resolver.authority.username(beside: target.type, at: query.destination),
+            wantedUsername: query.username)
+    }
+
+    /// A token of a broker, whose host checks the server and chooses the entry; `nil` if no token is given.
+    ///
+    /// - Throws: the errors of ``BrokerClient``.
+    private func credential(
+        _ query: Query, _ options: TargetOptions, from socket: SocketClient
+    ) throws(CredentialError) -> HelperCredential? {
+        let environment = session.context.environment
+        var input = JSONObject([
+            "protocol": .string(query.destination.scheme), "host": .string(query.destination.authority),
+            "path": .string(query.destination.path),
+            // Without a rule's name the reply has an empty one.
+            "default_username": "",
+        ])
+        if let name = query.username { input["username"] = .string(name) }
+        let output: JSONObject
+        do throws(CredentialError) {
+            let words = CallSignature(type: options.type, account: options.account).filled { environment[$0] }
+            output = try socket.client.helper("git", input: input, entry: try socket.client.entry(words))
+        } catch {
+            guard error.isOriginRefused else { throw error }
+            session.notices.detail("nothing is given: \(error.message)")
+            return nil
+        }
+        guard let token = output["password"]?.string, let username = output["username"]?.string else {
+            throw CredentialError(.malformedReply, "the broker's reply is not one of its language")
+        }
+        let end = output["password_expiry_utc"]?.string.flatMap { Int64($0) }.map { Timestamp(epochSeconds: $0) }
+        let shown = TokenOutput(
+            accessToken: Secret(token), tokenType: "Bearer",
+            expiresAt: end ?? session.context.clock.now.adding(AccessToken.longestLifetime), scope: [], policy: nil,
+            accountID: "", accountType: "", username: nil, refreshed: false)
+        return HelperCredential(
+            target: nil, shown: shown, ruleUsername: query.username == nil && !username.isEmpty ? username : nil,
             wantedUsername: query.username)
     }
 
@@ -105,19 +149,21 @@ struct CredentialHelper: Sendable {
     /// Below it no rule may be for something else than the address: another program's cache does not know about
     /// rules.
     func widestPath(of address: URI, _ found: HelperCredential, _ options: TargetOptions) -> String {
-        let parts = address.pathComponents
+        let parts = address.pathComponents, whole = parts.map { "/" + $0 }.joined()
         guard let asked = Destination(address) else { return address.path }
+        // Only the host of a broker knows the rules.
+        guard let own = found.target else { return whole }
         for count in 0..<parts.count {
             let path = parts.prefix(count).map { "/" + $0 }.joined()
             guard let wider = Destination(address.replacing(path: path)),
                 resolver.authority.hasSameRules(below: wider, as: asked),
                 case .account(let target)? = try? choose(Query(destination: wider), options),
-                target.account.id == found.target.account.id, target.type.name == found.target.type.name,
+                target.account.id == own.account.id, target.type.name == own.type.name,
                 resolver.authority.username(beside: target.type, at: wider) == found.ruleUsername
             else { continue }
             return path
         }
-        return parts.map { "/" + $0 }.joined()
+        return whole
     }
 
     private func choose(_ query: Query, _ options: TargetOptions) throws(CredentialError) -> Match {
@@ -202,8 +248,8 @@ struct CredentialHelper: Sendable {
 
 /// A token as it is handed to another program.
 struct HelperCredential: Sendable {
-    /// The target that the token belongs to.
-    let target: Target
+    /// The target that the token belongs to; `nil` for a token of a broker.
+    let target: Target?
     /// The token.
     let shown: TokenOutput
     fileprivate let ruleUsername: String?

@@ -33,10 +33,7 @@ struct GoogleCommand: Command {
             }
             var query = TokenQuery(arguments, configuration: session.configuration)
             query.wantsIDToken = true
-            let target = try TargetResolver(session).target(query.target)
-            let given = try TokenAcquirer(session).token(query, target)
-            TokenAcquirer(session).tell(given)
-            let shown = try TokenOutput(given, target, wantsIDToken: true)
+            let shown = try token(query, session)
             answer["success"] = true
             answer["token_type"] = .string(type)
             answer["id_token"] = .string(try shown.checkedToken())
@@ -49,5 +46,13 @@ struct GoogleCommand: Command {
             throw error
         }
         try session.print(JSONValue.object(answer).text() + "\n")
+    }
+
+    private func token(_ query: TokenQuery, _ session: CommandSession) throws(CredentialError) -> TokenOutput {
+        if let client = SocketClient(session) { return try client.token(query) }
+        let target = try TargetResolver(session).target(query.target)
+        let given = try TokenAcquirer(session).token(query, target)
+        TokenAcquirer(session).tell(given)
+        return try TokenOutput(given, target, wantsIDToken: true)
     }
 }

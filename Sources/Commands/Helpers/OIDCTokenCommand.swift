@@ -45,17 +45,42 @@ struct OIDCTokenCommand: Command {
     let arguments: Arguments
 
     func run(_ session: CommandSession) throws(CredentialError) {
-        let query = try query(session)
-        let target = try TargetResolver(session).target(query.target)
-        let answer = try TokenAcquirer(session).token(query, target)
-        TokenAcquirer(session).tell(answer)
-        let shown = try TokenOutput(answer, target, wantsIDToken: query.wantsIDToken)
+        let (shown, issuer) = try answer(session)
         if arguments[Self.bearer] { return try session.context.console.writeResult(try shown.bytes(as: .bearer)) }
         if arguments[Self.authHeader] {
             // Like the model, without a newline.
             return try session.context.console.writeResult(Array(try shown.bytes(as: .header).dropLast()))
         }
-        try session.print(text(try values(shown, target)))
+        try session.print(text(try values(shown, issuer: issuer)))
+    }
+
+    /// The token, and its issuer.
+    private func answer(_ session: CommandSession) throws(CredentialError) -> (TokenOutput, issuer: String) {
+        let client = SocketClient(session), query = try query(session, client)
+        if let client { return try answer(query, client) }
+        let target = try TargetResolver(session).target(query.target)
+        let given = try TokenAcquirer(session).token(query, target)
+        TokenAcquirer(session).tell(given)
+        return (
+            try TokenOutput(given, target, wantsIDToken: query.wantsIDToken),
+            target.account.issuer ?? target.type.issuer ?? ""
+        )
+    }
+
+    /// The token of a broker, and its issuer if the output shows the issuer.
+    private func answer(
+        _ query: TokenQuery, _ client: SocketClient
+    ) throws(CredentialError) -> (TokenOutput, issuer: String) {
+        if query.forceRefresh, query.wantsIDToken {
+            // The reply to a refused token has no ID token.
+            throw SocketCommands.refusal("oidc-token --id-token --force-new", client.path)
+        }
+        let shown = try client.token(query)
+        guard arguments[Self.all] || arguments[Self.env] || arguments[Self.issuer] != nil else {
+            return (shown, "")
+        }
+        let entry = try client.entries().first { $0.type == shown.accountType && $0.accountID == shown.accountID }
+        return (shown, entry?.issuer ?? "")
     }
 
     /// One of the three things that can be told: the token, its issuer, its end.
@@ -65,11 +90,10 @@ struct OIDCTokenCommand: Command {
         let text: String
     }
 
-    private func values(_ shown: TokenOutput, _ target: Target) throws(CredentialError) -> [Value] {
+    private func values(_ shown: TokenOutput, issuer: String) throws(CredentialError) -> [Value] {
         [
             Value(option: Self.token, variable: "OIDC_AT", text: try shown.checkedToken()),
-            Value(
-                option: Self.issuer, variable: "OIDC_ISS", text: target.account.issuer ?? target.type.issuer ?? ""),
+            Value(option: Self.issuer, variable: "OIDC_ISS", text: issuer),
             Value(option: Self.expiresAt, variable: "OIDC_EXP", text: String(shown.bearerExpiresAt.epochSeconds)),
         ]
     }
@@ -85,11 +109,16 @@ struct OIDCTokenCommand: Command {
         }.joined()
     }
 
-    private func query(_ session: CommandSession) throws(CredentialError) -> TokenQuery {
+    private func query(_ session: CommandSession, _ client: SocketClient?) throws(CredentialError) -> TokenQuery {
         var query = TokenQuery()
         query.target.account = arguments[SharedOption.account]
-        query.target.type = try arguments[Self.nameOrIssuer].map { (name) throws(CredentialError) in
-            name.contains("://") ? try type(ofIssuer: name, session) : name
+        query.target.type = arguments[Self.nameOrIssuer]
+        if let issuer = query.target.type, issuer.contains("://") {
+            if let client {
+                query.target.type = try client.entry(ofIssuer: issuer).type
+            } else {
+                query.target.type = try type(ofIssuer: issuer, session)
+            }
         }
         query.scope = arguments[Self.scope]
         query.resource = arguments[Self.aud]

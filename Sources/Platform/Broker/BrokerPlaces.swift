@@ -219,22 +219,44 @@ package struct BrokerPlaces: Sendable {
         return found
     }
 
-    /// How long to wait for the control socket of a server that starts, in milliseconds.
+    /// How long to wait before another look at the lock or the control socket of an instance, in milliseconds.
     private static let pause: Int32 = 10
 
     /// Ends an instance, and waits until it releases no token any more. Without a server, the usual socket goes: if
     /// systemd has it, the next connection would start one.
     ///
-    /// - Parameter milliseconds: how long to wait.
+    /// - Parameter milliseconds: how long to wait in all.
     /// - Returns: whether it was served.
-    /// - Throws: ``ErrorCode/temporary`` if it does not end in time.
+    /// - Throws: ``ErrorCode/temporary`` if it does not end in time, with the file of the lock and the process that
+    ///   holds the lock.
     package func stop(_ instance: String, milliseconds: Int) throws(CredentialError) -> Bool {
         let deadline = Deadline(milliseconds: Int32(clamping: milliseconds))
         // A server may start or end between the two.
         while !(try removeUnserved(instance)) {
-            if try end(instance, milliseconds, deadline) { return true }
+            if try end(instance, deadline) {
+                // A server in another mount namespace cannot remove its path.
+                _ = try removeUnserved(instance)
+                return true
+            }
+            // Another program may hold the lock, or look at it at this moment.
+            if deadline.hasPassed { throw try unended(instance) }
+            SystemTime.pause(milliseconds: Int64(min(Self.pause, deadline.remainingMilliseconds)))
         }
         return false
+    }
+
+    /// The error for an instance that does not end.
+    private func unended(_ instance: String) throws(CredentialError) -> CredentialError {
+        let folder = try locks(), name = instance + ".lock", path = CredentialError.shownPath(folder.path(of: name))
+        guard let holder = try FileLock.holder(name, in: folder) else {
+            return CredentialError(
+                .temporary, "broker \(instance) has not ended: an unknown process has locked \(path)",
+                hint: "to find the process: fuser '\(path)'")
+        }
+        let process = String(holder.processID)
+        return CredentialError(
+            .temporary, "broker \(instance) has not ended: process \(process) has locked \(path)",
+            hint: "try again, or end the process: kill \(process)")
     }
 
     /// Removes the usual socket of an instance without a server.
@@ -251,17 +273,18 @@ package struct BrokerPlaces: Sendable {
     /// Ends the server of an instance.
     ///
     /// - Returns: whether it had to be ended.
-    private func end(
-        _ instance: String, _ milliseconds: Int, _ deadline: Deadline
-    ) throws(CredentialError) -> Bool {
+    private func end(_ instance: String, _ deadline: Deadline) throws(CredentialError) -> Bool {
         let folder = try locks()
         var found: UnixConnection?
         while found == nil {
-            do throws(CredentialError) { found = try UnixSocket.connect(to: try controlPath(instance)) } catch {
+            do throws(CredentialError) {
+                found = try UnixSocket.connect(
+                    to: try controlPath(instance), milliseconds: deadline.remainingMilliseconds)
+            } catch {
                 guard error.code == .temporary else { throw error }
                 // A server that has just taken the lock makes its control socket next.
                 guard try FileLock.holder(instance + ".lock", in: folder) != nil else { return false }
-                if deadline.hasPassed { throw error }
+                if deadline.hasPassed { throw try unended(instance) }
                 // If the lock becomes free, the server has ended.
                 let pause = Int64(min(Self.pause, deadline.remainingMilliseconds))
                 guard let file = try folder.openExisting(instance + ".lock") else { return false }
@@ -270,7 +293,16 @@ package struct BrokerPlaces: Sendable {
         }
         guard let connection = found else { return false }
         // The server sends no bytes: it closes the connection when it has ended.
-        while !(try connection.read(atMost: 16, deadlineMilliseconds: milliseconds)).isEmpty {}
-        return true
+        while true {
+            let bytes: [UInt8]
+            do throws(CredentialError) {
+                bytes = try connection.read(atMost: 16, deadlineMilliseconds: Int(deadline.remainingMilliseconds))
+            } catch {
+                guard error.code == .temporary else { throw error }
+                throw try unended(instance)
+            }
+            if bytes.isEmpty { return true }
+            if deadline.hasPassed { throw try unended(instance) }
+        }
     }
 }

@@ -35,6 +35,7 @@ package final class UnixServer: Sendable {
     private let listener: FileDescriptor
     private let control: SharedDescriptor
     private let rules: Rules
+    private let isPassed: Bool
     private let wake: Pipe
     private let state = Mutex(State())
 
@@ -53,13 +54,15 @@ package final class UnixServer: Sendable {
     ///   - listener: a listening socket.
     ///   - control: a listening socket on which the user's other processes ask for the end; they wait until it is
     ///     closed.
+    ///   - isPassed: whether the parent process has passed the listener, as systemd does.
     /// - Throws: ``ErrorCode/inputOutput``.
     package init(
-        listener: consuming FileDescriptor, control: consuming FileDescriptor, rules: Rules
+        listener: consuming FileDescriptor, control: consuming FileDescriptor, rules: Rules, isPassed: Bool = false
     ) throws(CredentialError) {
         self.listener = listener
         self.control = SharedDescriptor(control)
         self.rules = rules
+        self.isPassed = isPassed
         wake = try Pipe()
         state.withLock { $0.lastUse = SystemTime.sinceBoot }
     }
@@ -101,7 +104,7 @@ package final class UnixServer: Sendable {
         signals: Bool, _ serve: @escaping @Sendable (UnixConnection) -> Void
     ) throws(CredentialError) -> Ending {
         // systemd passes a socket without its path, too: a sandbox may have mounted it as a file.
-        let ending = Self.isGone(listener.number) ? Ending.request : try waitForEnd(signals: signals, serve)
+        let ending = isGone ? Ending.request : try waitForEnd(signals: signals, serve)
         if ending == .request { retire() }
         return ending
     }
@@ -210,12 +213,15 @@ package final class UnixServer: Sendable {
         }
     }
 
-    /// Whether a listener has lost its path. A directory that this process cannot see is no sign of that.
-    private static func isGone(_ listener: Int32) -> Bool {
-        guard let path = Self.path(of: listener), unsafe access(path, F_OK) != 0, errno == ENOENT else {
+    /// Whether the listener has lost its path. A directory that this process cannot see is no sign of that.
+    private var isGone: Bool {
+        guard let path = Self.path(of: listener.number), unsafe access(path, F_OK) != 0, errno == ENOENT else {
             return false
         }
-        return unsafe access(UnixSocket.directory(of: path), F_OK) == 0
+        let directory = UnixSocket.directory(of: path)
+        guard unsafe access(directory, F_OK) == 0 else { return false }
+        // A unit of systemd may have a `/tmp` of its own, which lacks the socket.
+        return !isPassed || MountTable.isShared(directory, with: getppid())
     }
 
     /// The path of a socket; `nil` if it has no path.

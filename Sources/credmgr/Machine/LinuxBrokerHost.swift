@@ -83,7 +83,8 @@ private final class LinuxBrokerServer: BrokerServer {
             }
             server = try UnixServer(
                 listener: listener, control: control,
-                rules: UnixServer.Rules(connections: plan.connections, remaining: plan.remaining))
+                rules: UnixServer.Rules(connections: plan.connections, remaining: plan.remaining),
+                isPassed: passed != nil)
             self.lock = lock
         } catch {
             places.removeControl(plan.instance)
