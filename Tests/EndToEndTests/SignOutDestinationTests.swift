@@ -61,5 +61,30 @@ import Testing
         #expect(refused.standardError.contains("hint: credmgr types trust Work\n"), "\(refused.standardError)")
         #expect(home.text(of: "opened") == nil)
         #expect(try accounts == [id])
+        let forced = try home.run(
+            ["logout", "--account", id, "--browser", "--force"], environment: ["BROWSER": browser])
+        #expect(forced.standardError.contains("the tokens of \(id) were not revoked: "), "\(forced.standardError)")
+        #expect(home.text(of: "opened") == nil)
+        #expect(other.paths.isEmpty)
+        #expect(try accounts.isEmpty)
+    }
+
+    @Test(arguments: ["edit", "B2C_1_edit_profile"])
+    func `logout --force forgets a policy of an account whose definition was replaced`(policy: String) throws {
+        let home = try Home(), tenant = try DemoTenant(), other = try DemoTenant()
+        try tenant.definePolicies(at: home)
+        let id = try tenant.signIn(at: home, policy: "sign-in")
+        #expect(try tenant.signIn(at: home, policy: "edit") == id)
+        try other.definePolicies(at: home)
+        let words = ["logout", "--account", id, "--policy", policy, "--revoke"]
+        let refused = try home.run(words, exits: 3)
+        #expect(refused.standardError.contains("account type Tasks does not see account \(id)"))
+        let outcome = try home.run(words + ["--force"])
+        let forced = outcome.standardError
+        #expect(forced.contains("the tokens of \(id) were not revoked: "), "\(forced)")
+        let left = try home.json(["accounts", "--json"]).array ?? []
+        #expect(left.count == 1)
+        #expect(left.first?.object?["policies"] == ["b2c_1_sign_in"])
+        #expect(other.provider.counters.tokenRequests == 0)
     }
 }

@@ -54,10 +54,7 @@ struct LogoutCommand: Command {
         _ account: Account, in group: KeychainGroup, _ session: CommandSession, _ stores: any SecretStores
     ) throws(CredentialError) {
         let type = try definition(of: account, in: group, session)
-        let policy = try type.flatMap { (type) throws(CredentialError) -> String? in
-            guard let name = arguments[SharedOption.policy] else { return nil }
-            return try session.context.adapters.adapter(of: type).policy(name, of: type)
-        }
+        let policy = try policy(of: account, by: type, session)
         if let policy, arguments[Self.all], !account.policies.contains(policy) { return }
         var endSession: [URI] = []
         do throws(CredentialError) {
@@ -139,18 +136,36 @@ struct LogoutCommand: Command {
             if arguments[Self.revoke] || arguments[Self.browser] {
                 try account.check(seenBy: type, try resolver.registration(of: type), in: group)
             }
+            // The page gets the ID token.
+            if arguments[Self.browser], let page = type.endpoints[.endSession] {
+                try session.context.machine.trust.check(account, by: type.name, for: page)
+            }
             return type
         } catch {
             let isNeeded =
                 arguments[Self.revoke] || arguments[Self.browser] || arguments[SharedOption.policy] != nil
             if !isNeeded { return nil }
-            guard arguments[SharedOption.policy] == nil else { throw error }
             guard arguments[Self.force] else {
-                throw arguments[Self.revoke] ? kept(account, in: group, because: error) : error
+                // For a definition that is not confirmed, the hint to confirm it is the better one.
+                throw arguments[Self.revoke] && error.code != .denied
+                    ? kept(account, in: group, because: error) : error
             }
             session.notices.warning("the tokens of \(account.id) were not revoked: \(error)")
             return nil
         }
+    }
+
+    /// The policy that is to be forgotten. Without a definition of its own, the account has the full names of its
+    /// policies, and the definition in its place may have their aliases.
+    private func policy(
+        of account: Account, by type: AccountType?, _ session: CommandSession
+    ) throws(CredentialError) -> String? {
+        guard let name = arguments[SharedOption.policy] else { return nil }
+        let adapters = session.context.adapters
+        if let type { return try adapters.adapter(of: type).policy(name, of: type) }
+        if let own = account.policies.first(where: { $0.lowercased() == name.lowercased() }) { return own }
+        guard let other = try? TargetResolver(session).type(named: account.type) else { return name }
+        return (try? adapters.adapter(of: other).policy(name, of: other)) ?? name
     }
 
     /// The pages that end the provider's session in the browser.
@@ -159,10 +174,6 @@ struct LogoutCommand: Command {
         _ session: CommandSession, _ stores: any SecretStores
     ) throws(CredentialError) -> [URI] {
         let adapter = try session.context.adapters.adapter(of: type)
-        // The page gets the ID token.
-        if let page = type.endpoints[.endSession] {
-            try session.context.machine.trust.check(account, by: type.name, for: page)
-        }
         var pages: [URI] = []
         // One page ends the browser's session, however many sign-ins of a policy there were.
         for (policy, grant) in Dictionary(grants.map { ($0.policy, $0.grant) }, uniquingKeysWith: { $1 })
