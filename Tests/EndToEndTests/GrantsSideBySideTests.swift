@@ -148,6 +148,17 @@ import Testing
         #expect(try grants.count == 1)
     }
 
+    @Test func `A fifth sign-in takes the place of one that another includes`() throws {
+        for scopes in [["a", "b"], ["a"], ["c"], ["d"], ["e"]] {
+            let words = (["openid"] + scopes + ["offline_access"]).flatMap { ["--scope", $0] }
+            try provider.signIn(at: home, type: "Narrow", more: words)
+        }
+        let own = try grants.map { $0.filter { $0.count == 1 }.joined(separator: " ") }
+        #expect(own.sorted() == ["a b", "c", "d", "e"])
+        for scope in ["a", "b", "c", "d", "e"] { try token("Narrow", "--scope", scope, "--force-refresh") }
+        #expect(provider.refusals == 0)
+    }
+
     @Test func `An archive carries every sign-in`() throws {
         try provider.signIn(at: home, type: "Wide")
         try provider.signIn(

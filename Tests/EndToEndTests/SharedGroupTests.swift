@@ -42,6 +42,72 @@ import Testing
         #expect(names.allSatisfy { $0.object?["admitted"] == true })
     }
 
+    @Test func `A host that waits may ask again, and gets its name and fingerprint again`() throws {
+        let hosts = try hosts()
+        let one = hosts["one"], two = hosts["two"]
+        try hosts.tenant.signIn(at: one)
+        try one.run(["groups", "share", SharedHosts.group] + hosts.cluster(as: "one"))
+        let join = ["groups", "join", SharedHosts.group] + hosts.cluster(as: "two")
+        let first = try two.run(join).standardOutput
+        #expect(first.hasPrefix("host: two\nfingerprint: "))
+        for _ in 0..<2 {
+            let again = try two.run(join)
+            #expect(again.standardOutput == first)
+            #expect(again.standardError.contains("credmgr groups admit \(SharedHosts.group) two --fingerprint "))
+        }
+        let shown = try two.json(join + ["--json"]).object
+        let fingerprint = try #require(shown?["fingerprint"]?.string)
+        #expect(shown?["admitted"] == false && first == "host: two\nfingerprint: \(fingerprint)\n")
+        // What was shown first lets it in.
+        try one.run(["groups", "admit", SharedHosts.group, "two", "--fingerprint", fingerprint])
+        #expect(try two.run(SharedHosts.token()).line == one.run(SharedHosts.token()).line)
+        try two.run(join, exits: 2)
+    }
+
+    @Test func `A sign-in that can do less is refused, and takes the stronger one from no host`() throws {
+        let hosts = try hosts()
+        _ = try hosts.share()
+        let one = hosts["one"], two = hosts["two"]
+        let provider = try ScriptedProvider { $0.rotation = .grantsScopes }
+        for home in [one, two] {
+            for (type, scope) in [("Wide", "openid read write offline_access"), ("Narrow", "openid read")] {
+                try home.run(
+                    ["types", "add", type, "--issuer", provider.base, "--client-id", "app", "--scope", scope])
+                try home.run(["types", "set", type, "keychain_group=\(SharedHosts.group)"])
+            }
+        }
+        try provider.signIn(at: one, type: "Wide")
+        let accounts = try one.json(["accounts", "--json"]).array ?? []
+        let id = try #require(accounts.first { $0.object?["type"] == "Wide" }?.object?["id"]?.string)
+        func refresh(exits status: Int32 = 0) throws {
+            for home in [one, two] { try home.run(["token", "--type", "Wide", "--force-refresh"], exits: status) }
+        }
+        // Without a refresh token, and with other scopes.
+        for more in [[], ["--scope", "openid", "--scope", "admin", "--scope", "offline_access"]] {
+            let refused = try provider.signIn(at: two, type: "Narrow", more: more, exits: 2).standardError
+            #expect(refused.contains("keeps the sign-in of "), "\(refused)")
+            #expect(refused.contains(" with scope openid read write"), "\(refused)")
+            #expect(refused.contains("hint: to end it: credmgr login --account \(id) --replace"), "\(refused)")
+            try refresh()
+        }
+        // The stored one serves both types.
+        try two.run(["token", "--type", "Narrow"])
+        // A sign-in of the account that asks for less does not even begin.
+        let less = ["login", "--account", id, "--type", "Narrow", "--print-url"]
+        let early = try two.run(
+            less + ["--scope", "openid", "--scope", "read", "--scope", "offline_access"], exits: 2
+        ).standardError
+        #expect(early.contains("the new one would lack write"), "\(early)")
+        let login = "credmgr login --account \(id) --type Narrow --scope "
+        #expect(early.contains("to sign in for both: \(login)'openid read offline_access write'"), "\(early)")
+        #expect(early.contains("to end it: \(login)'openid read offline_access' --replace"), "\(early)")
+        try refresh()
+        #expect(provider.refusals == 0)
+        try provider.signIn(at: two, type: "Narrow", more: ["--replace"])
+        try refresh(exits: 4)
+        try one.run(["token", "--type", "Narrow"])
+    }
+
     @Test func `The other host sees the changes of one host`() throws {
         let hosts = try hosts()
         let id = try hosts.share()

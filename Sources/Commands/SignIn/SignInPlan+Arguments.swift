@@ -39,6 +39,9 @@ extension SignInPlan {
         }
         // A type may have a prompt of its own.
         request.wantsAnother = arguments[LoginCommand.new] && type.authorizeParameters["prompt"] == nil
+        if let account = target.account, !arguments[LoginCommand.replace] {
+            try Self.checkScope(of: request, for: account, in: target.group, adapter, session, stores)
+        }
         if flow == .jwtBearer { request.username = arguments[LoginCommand.username] }
         if flow == .password { try Self.addPassword(to: &request, arguments, session) }
         let store = try Self.openStore(arguments, target, session, stores)
@@ -50,6 +53,44 @@ extension SignInPlan {
             isFlowOpen: arguments[LoginCommand.flow] == nil && type.flow == nil && parameters.isEmpty
                 && arguments[LoginCommand.prompt] == nil,
             isLoginHintGiven: arguments[LoginCommand.loginHint] != nil)
+    }
+
+    /// Refuses a sign-in of a shared group before its page opens if it leaves out a scope that the account's grant
+    /// has: the group would not take its result.
+    ///
+    /// Only a scope that was requested and granted under the same name counts. The provider may know others under
+    /// several names.
+    private static func checkScope(
+        of request: SignInRequest, for account: Account, in group: KeychainGroup, _ adapter: any CredentialAdapter,
+        _ session: CommandSession, _ stores: any SecretStores
+    ) throws(CredentialError) {
+        let type = request.type, now = session.context.clock.now
+        // Google grants the scopes of earlier sign-ins, too, if it is asked to.
+        guard account.store == .etcd, type.authorizeParameters["include_granted_scopes"] == nil else { return }
+        // A record that cannot be read is the fault of another step.
+        let set = try? session.services(stores).repository.read(account, in: group, isLocked: false)
+        guard let standing = set?.grants[request.policy], standing.isRefreshable,
+            standing.refreshExpiresAt.map({ $0 > now }) ?? true,
+            let asked = GrantMetadata.requestedScope(in: standing.adapterState)
+        else { return }
+        var new = Grant(flow: request.flow, obtainedAt: now)
+        new.scope = adapter.effectiveScope(request.scope, of: type)
+        let lacking = standing.scope.filter { asked.contains($0) && !new.includes([$0]) }
+        guard !lacking.isEmpty else { return }
+        var login = LoginHint(
+            for: account, in: group, as: type, policy: request.policy,
+            scope: request.scope == type.scope ? [] : request.scope)
+        var both = login
+        login.more = "--replace"
+        both.scope = request.scope + asked.filter { !request.scope.contains($0) }
+        let shown = UntrustedText.shown(lacking.joined(separator: " "))
+        var error = CredentialError(
+            .usage,
+            "keeps the sign-in of \(standing.shownDay) with scope \(standing.shownScope): a shared group has one "
+                + "grant for each account, and the new one would lack \(shown)",
+            hint: "to end it: \(login)")
+        error.additionalHints.append("to sign in for both: \(both)")
+        throw error
     }
 
     /// The store of the sign-in, which is checked to be open before a user signs in in vain.

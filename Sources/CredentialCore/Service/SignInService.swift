@@ -28,8 +28,8 @@ package struct SignInService: Sendable {
     ///   - person: the user whose sign-in it has to be; `nil` if any user's will do.
     ///   - again: the command that signs in again, in such a way that a different user does not come back once
     ///     more.
-    /// - Throws: ``ErrorCode/denied`` if a different user has signed in than was expected; the errors of the store.
-    ///   Then the account is unchanged.
+    /// - Throws: ``ErrorCode/denied`` if a different user has signed in than was expected; ``ErrorCode/usage`` if
+    ///   the stored grants leave no room for this one; the errors of the store. Then the account is unchanged.
     package func keep(
         _ result: SignInResult, of type: AccountType, registration: ClientIdentity, policy: String,
         in group: KeychainGroup, store: StoreKind, forceNew: Bool, replaces: Bool = false,
@@ -57,7 +57,7 @@ package struct SignInService: Sendable {
         let known = forceNew ? nil : try self.known(result, registration, group, person, asOfLast: true).account
         return try keepForLater(
             result, under: type, policy: policy, of: known ?? newAccount(result, type, registration, store),
-            isNew: known == nil, forceNew: forceNew, in: group, because: failure)
+            isNew: known == nil, forceNew: forceNew, replaces: replaces, in: group, because: failure)
     }
 
     /// How often a sign-in is written again because of others' changes meanwhile.
@@ -82,8 +82,8 @@ package struct SignInService: Sendable {
                 guard error.code == .lockTimeout else { throw error }
                 let account = newAccount(result, type, registration, store)
                 return try keepForLater(
-                    result, under: type, policy: policy, of: account, isNew: true, forceNew: forceNew, in: group,
-                    because: error)
+                    result, under: type, policy: policy, of: account, isNew: true, forceNew: forceNew,
+                    replaces: replaces, in: group, because: error)
             }
             if !forceNew { try accounts.machine.sharing.beginNewAccount(to: group) }
             if !forceNew { (known, former) = try self.known(result, registration, group, person) }
@@ -96,8 +96,8 @@ package struct SignInService: Sendable {
             lock = try accounts.lock(account.id, in: group)
         } catch {
             return try keepForLater(
-                result, under: type, policy: policy, of: account, isNew: isNew, forceNew: forceNew, in: group,
-                because: error)
+                result, under: type, policy: policy, of: account, isNew: isNew, forceNew: forceNew,
+                replaces: replaces, in: group, because: error)
         }
         defer { lock.release() }
 
@@ -124,9 +124,7 @@ package struct SignInService: Sendable {
         // A grant of another machine has an ID already, which identifies its copies here.
         var grant = result.tokens.grant
         grant.id = grant.id ?? Grant.newID(accounts.machine.random)
-        // Hosts of a shared group know one grant of a policy: it distinguishes the others' refreshes.
-        let (kept, removed) = try set.add(
-            grant, of: policy, replacing: replaces || account.store == .etcd, now: now)
+        let (kept, removed) = try set.add(grant, of: policy, replacing: replaces, now: now)
         if let token = result.tokens.accessToken { set.keep(token, now: now) }
 
         account.issuer = result.identity.issuer ?? account.issuer
@@ -157,7 +155,9 @@ package struct SignInService: Sendable {
         if isNew, former == nil { try choose(&set.account, in: group) }
         // A user who requests another account gets it, however long it has to wait.
         let signIn = isNew && forceNew ? nil : policy
-        guard let warnings = try save(&set, signIn, isNew: isNew, in: group) else { return nil }
+        guard let warnings = try save(&set, signIn, replaces: replaces, isNew: isNew, in: group) else {
+            return nil
+        }
         account = set.account
         accounts.cache.drop(account.id, in: group)
         accounts.events.append(
@@ -173,10 +173,7 @@ package struct SignInService: Sendable {
 
     /// That an earlier sign-in stays beside a new one.
     private static func staying(_ grant: Grant, _ account: Account) -> LocalizedMessage {
-        let day = String(grant.signedInAt.rfc3339.prefix(10))
-        let scope = UntrustedText.shown(grant.scope.joined(separator: " "))
-        return
-            "keeps the sign-in of \(day) with scope \(scope); --replace ends it: "
+        "keeps the sign-in of \(grant.shownDay) with scope \(grant.shownScope); --replace ends it: "
             + "credmgr login --account \(account.id) --replace"
     }
 
@@ -236,10 +233,10 @@ package struct SignInService: Sendable {
     ///
     /// - Returns: the messages for the user; `nil` if another process was faster.
     private func save(
-        _ set: inout TokenSet, _ policy: String?, isNew: Bool, in group: KeychainGroup
+        _ set: inout TokenSet, _ policy: String?, replaces: Bool, isNew: Bool, in group: KeychainGroup
     ) throws(CredentialError) -> [LocalizedMessage]? {
         let account = set.account
-        switch try accounts.repository.save(&set, in: group, signIn: policy) {
+        switch try accounts.repository.save(&set, in: group, signIn: policy, replacing: replaces) {
         case .stored: return []
         case .unlisted(let failure): return ["the account's record was not updated: \(failure)"]
         case .journaled(let failure):
@@ -265,7 +262,7 @@ package struct SignInService: Sendable {
     /// next process that gets the lock completes it.
     private func keepForLater(
         _ result: SignInResult, under type: AccountType, policy: String, of account: Account, isNew: Bool,
-        forceNew: Bool, in group: KeychainGroup, because failure: CredentialError
+        forceNew: Bool, replaces: Bool, in group: KeychainGroup, because failure: CredentialError
     ) throws(CredentialError) -> Outcome {
         guard failure.code == .lockTimeout || failure.code == .temporary && account.store == .etcd else {
             throw failure
@@ -287,7 +284,8 @@ package struct SignInService: Sendable {
             try accounts.repository.keepSignIn(set, group)
         } else {
             try accounts.repository.keepLogin(
-                result.tokens.grant, policy: policy, token: result.tokens.accessToken, of: account, in: group)
+                result.tokens.grant, policy: policy, token: result.tokens.accessToken, of: account,
+                replacing: replaces, in: group)
         }
         return Outcome(
             account: account, isNew: isNew,

@@ -39,6 +39,9 @@ extension TokenSet {
     /// if `replacing` is set. Any other stays: a sign-in never removes a grant that can do more. Access tokens of
     /// scopes that the new grant includes go, too.
     ///
+    /// Hosts of a shared group tell each other's refreshes apart by the one grant of a policy. If a grant of such a
+    /// group stays, there is no room for the new one.
+    ///
     /// - Parameter replacing: whether all grants of the policy go.
     /// - Returns: the grants that stay beside it, the newest first, and those that could be refreshed and went.
     /// - Throws: ``ErrorCode/usage`` for one grant more than there may be; then the set is unchanged.
@@ -52,6 +55,7 @@ extension TokenSet {
             return !replacing && !isOver && !(grant.isRefreshable && grant.includes(old.scope))
         }
         kept.sort { $0.signedInAt > $1.signedInAt }
+        if account.store == .etcd, let standing = kept.first { throw Self.keeping(standing, of: account) }
         if kept.count >= Self.grantLimit {
             guard
                 let spare = kept.indices.last(where: { place in
@@ -71,6 +75,16 @@ extension TokenSet {
         accessTokens.removeAll { $0.key.policy == policy && (isAlone || grant.includes($0.scope)) }
         let removed = stored.filter { old in !kept.contains(old) && old.refreshToken != grant.refreshToken }
         return (kept, removed)
+    }
+
+    /// The error for a sign-in that a shared group does not take, as its grant cannot do all that the stored one
+    /// can.
+    private static func keeping(_ grant: Grant, of account: Account) -> CredentialError {
+        CredentialError(
+            .usage,
+            "keeps the sign-in of \(grant.shownDay) with scope \(grant.shownScope): a shared group has one grant "
+                + "for each account, and the new one can do less",
+            hint: "to end it: credmgr login --account \(account.id) --replace")
     }
 
     /// Makes the newest grant that has `scope`, and can be refreshed, that of its policy. If no grant has it, and
@@ -109,6 +123,11 @@ extension Grant {
     private static let ofIdentity: Set<String> = [
         "openid", "profile", "email", "address", "phone", "offline_access",
     ]
+
+    /// The day of its sign-in, as messages name it.
+    package var shownDay: String { String(signedInAt.rfc3339.prefix(10)) }
+    /// Its scopes, as messages name them.
+    package var shownScope: String { UntrustedText.shown(scope.joined(separator: " ")) }
 
     /// Whether the scopes granted are these, or more.
     package func includes(_ scope: [String]) -> Bool {

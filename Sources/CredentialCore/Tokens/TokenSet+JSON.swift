@@ -43,6 +43,7 @@ extension TokenSet {
             object["lines"] = .object(lines)
         }
         if !mergedSignIns.isEmpty { object["taken_up"] = JSONValue(mergedSignIns.map { Base64URL.encode($0) }) }
+        if replacesOthers { object["replaces_others"] = true }
         return object
     }
 
@@ -86,6 +87,7 @@ extension TokenSet {
         }
         userData = object["user_data"]?.object ?? JSONObject()
         mergedSignIns = (object["taken_up"]?.array ?? []).compactMap { $0.string.flatMap(Base64URL.decode) }
+        replacesOthers = object["replaces_others"] == true
         for (policy, value) in object["lines"]?.object?.members ?? [] {
             guard let parts = value.array, (2...3).contains(parts.count),
                 let id = parts[0].string.flatMap(Base64URL.decode),

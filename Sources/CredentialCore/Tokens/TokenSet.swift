@@ -23,6 +23,8 @@ public struct TokenSet: Sendable, Hashable {
     package var lines: [String: TokenFamily] = [:]
     /// The identifiers of the merged sign-ins that had to wait, the newest last: no sign-in is merged twice.
     package var mergedSignIns: [[UInt8]] = []
+    /// Of a sign-in that waits: whether it ends every other grant of its policy, as `login --replace` does.
+    package var replacesOthers = false
 
     /// Makes the record of a new account.
     public init(account: Account, journalKey: [UInt8]) {

@@ -25,13 +25,19 @@ extension TokenSetRepository {
         journal.releaseReserve(for: set.account.id, in: group)
     }
 
-    /// Whether the journal has a later generation of a token set: another process has refreshed it since it was
-    /// read.
+    /// Whether the journal or the record has a later generation of a token set: another process has refreshed it
+    /// since it was read.
     ///
-    /// - Throws: ``ErrorCode/inputOutput``; ``ErrorCode/storeDamaged``.
+    /// The caller has the mark of ``reserve(for:in:)``. So a process that had the mark before has written its
+    /// tokens, or has ended; if it was killed just after the write, the used refresh token is not recorded.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``; ``ErrorCode/storeDamaged``; the errors of the records.
     func isOvertaken(_ set: TokenSet, in group: KeychainGroup) throws(CredentialError) -> Bool {
-        guard let sealed = try journal.read(set.account.id, in: group) else { return false }
-        return try newer(sealed, than: set, group) != nil
+        let id = set.account.id
+        // The record comes second: a generation is in the record before it leaves the journal.
+        if let sealed = try journal.read(id, in: group), try newer(sealed, than: set, group) != nil { return true }
+        guard let sealed = try records.read(id, in: group)?.sealed else { return false }
+        return sealed.generation > set.generation
     }
 
     // MARK: Records
@@ -64,30 +70,39 @@ extension TokenSetRepository {
     /// Keeps the sign-in of a known account if the account's lock was not available: the next process that has the
     /// lock completes it.
     ///
-    /// - Throws: the errors of the store, which has the key to it; ``ErrorCode/inputOutput``.
+    /// - Parameter replacing: whether it ends every other grant of its policy.
+    /// - Throws: the errors of the store, which has the key to it; ``ErrorCode/inputOutput``;
+    ///   ``ErrorCode/usage`` if the stored grants leave no room for it.
     func keepLogin(
-        _ grant: Grant, policy: String, token: AccessToken?, of account: Account, in group: KeychainGroup
+        _ grant: Grant, policy: String, token: AccessToken?, of account: Account, replacing: Bool,
+        in group: KeychainGroup
     ) throws(CredentialError) {
         guard var set = try read(account, in: group, isLocked: false) else {
             throw CredentialError(.storeDamaged, "\(account.id) has no token set")
         }
+        // A sign-in that could not be merged later is refused while its user is here.
+        var merged = set
+        _ = try merged.add(grant, of: policy, replacing: replacing, now: grant.signedInAt)
         set.grants[policy] = grant
         set.account.flows[policy] = account.flows[policy]
         set.accessTokens = token.map { [$0] } ?? []
-        try keepLogin(policy, of: set, mark: random.bytes(TokenSet.markSize), group)
+        try keepLogin(policy, of: set, replacing: replacing, mark: random.bytes(TokenSet.markSize), group)
     }
 
     /// Keeps the sign-in of one policy of a token set for the process that merges it, beside all others that wait.
     ///
-    /// - Parameter mark: the unique identifier by which it is known once it was merged.
+    /// - Parameters:
+    ///   - replacing: whether it ends every other grant of its policy.
+    ///   - mark: the unique identifier by which it is known once it was merged.
     func keepLogin(
-        _ policy: String, of set: TokenSet, mark: [UInt8], _ group: KeychainGroup
+        _ policy: String, of set: TokenSet, replacing: Bool, mark: [UInt8], _ group: KeychainGroup
     ) throws(CredentialError) {
         var login = set
         login.grants = set.grants.filter { $0.key == policy }
         login.further = []
         login.accessTokens.removeAll { $0.key.policy != policy }
         login.mergedSignIns = [mark]
+        login.replacesOthers = replacing
         let sign = Self.loginPrefix + set.account.id, name = sign + "-" + Base64URL.encode(mark)
         try journal.write(try sealed(login, name, group), for: name, in: group)
         // This comes after it: a process that removes the sign has seen the sign-in, or leaves the sign to be made
@@ -117,7 +132,7 @@ extension TokenSetRepository {
         // One by one, for the same reason.
         var merged = set
         for (name, login) in new {
-            if merged.takeUp(login) {
+            if takeUp(login, into: &merged, in: group) {
                 do throws(CredentialError) {
                     guard case .stored = try save(&merged, in: group) else { return merged }
                 } catch {
@@ -220,14 +235,24 @@ extension TokenSet {
     /// Remembers that a sign-in was merged.
     mutating func noteTakenUp(_ mark: [UInt8]) { mergedSignIns = (mergedSignIns + [mark]).suffix(Self.marks) }
 
-    /// Adds the grant of a sign-in that had to wait; if there would be one too many, the oldest goes.
-    private mutating func addWaiting(_ grant: Grant, of policy: String) {
-        while (try? add(grant, of: policy, replacing: account.store == .etcd, now: grant.signedInAt)) == nil {
-            guard
-                let oldest = further.indices.filter({ further[$0].policy == policy })
-                    .min(by: { further[$0].grant.signedInAt < further[$1].grant.signedInAt })
-            else { return }
-            further.remove(at: oldest)
+    /// Adds the grant of a sign-in that had to wait. If there would be one too many, the oldest goes, except in a
+    /// shared group.
+    ///
+    /// - Throws: ``ErrorCode/usage`` if the one of a shared group can do something that it cannot.
+    private mutating func addWaiting(
+        _ grant: Grant, of policy: String, replacing: Bool
+    ) throws(CredentialError) {
+        while true {
+            do throws(CredentialError) {
+                _ = try add(grant, of: policy, replacing: replacing, now: grant.signedInAt)
+                return
+            } catch {
+                guard account.store != .etcd,
+                    let oldest = further.indices.filter({ further[$0].policy == policy })
+                        .min(by: { further[$0].grant.signedInAt < further[$1].grant.signedInAt })
+                else { throw error }
+                further.remove(at: oldest)
+            }
         }
     }
 
@@ -235,14 +260,15 @@ extension TokenSet {
     /// later one.
     ///
     /// - Returns: whether it was merged; also `false` for one that was merged before.
-    mutating func takeUp(_ login: TokenSet) -> Bool {
+    /// - Throws: ``ErrorCode/usage`` if the stored grant of a shared group can do something that it cannot.
+    mutating func takeUp(_ login: TokenSet) throws(CredentialError) -> Bool {
         guard let mark = login.mergedSignIns.first, !mergedSignIns.contains(mark) else { return false }
         var took = false
         // A refresh of the one before, by any holder of the lock, is no later sign-in.
         for (policy, grant) in login.grants where grant.signedInAt >= grants[policy]?.signedInAt ?? grant.signedInAt
         {
+            try addWaiting(grant, of: policy, replacing: login.replacesOthers)
             took = true
-            addWaiting(grant, of: policy)
             account.flows[policy] = login.account.flows[policy]
             accessTokens += login.accessTokens
             account.status = .active

@@ -147,7 +147,9 @@ extension TokenSetRepository {
         guard let record = try records.read(other.id, in: group), var set = try read(record, isLocked: true) else {
             return true
         }
-        if set.takeUp(login) { guard case .stored = try save(&set, in: group) else { return true } }
+        if takeUp(login, into: &set, in: group) {
+            guard case .stored = try save(&set, in: group) else { return true }
+        }
         try journal.remove(account.id, in: group)
         return true
     }

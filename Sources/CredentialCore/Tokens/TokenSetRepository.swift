@@ -14,6 +14,8 @@ package struct TokenSetRepository: Sendable {
     let random: any RandomSource
     let sharing: any SharedGroupService
     let locks: any AccountLocks
+    private let events: any EventLog
+    private let clock: any WallClock
 
     /// Makes a repository of the token sets in `stores`.
     init(_ machine: MachinePorts, _ stores: any SecretStores) {
@@ -23,6 +25,8 @@ package struct TokenSetRepository: Sendable {
         usedTokens = machine.usedTokens
         sharing = machine.sharing
         locks = machine.locks
+        events = machine.events
+        clock = machine.clock
         cryptography = machine.cryptography
         random = machine.random
     }
@@ -249,12 +253,14 @@ package struct TokenSetRepository: Sendable {
     /// - Parameters:
     ///   - signIn: the policy whose sign-in the set has just got. In a shared group no other set waits in the
     ///     journal: the generations of two hosts do not tell which is the newer one.
+    ///   - replacing: whether that sign-in ends every other grant of the policy.
     ///   - keepsMark: whether the mark of ``reserve(for:in:)`` stays, as far as the journal does not take the room:
     ///     the used refresh token is recorded first. The caller gives it back then.
     /// - Throws: ``ErrorCode/storeUnavailable`` when neither the store nor the journal took it; in a shared group
     ///   the errors of the cluster, too.
     package func save(
-        _ set: inout TokenSet, in group: KeychainGroup, signIn: String? = nil, keepsMark: Bool = false
+        _ set: inout TokenSet, in group: KeychainGroup, signIn: String? = nil, replacing: Bool = false,
+        keepsMark: Bool = false
     ) throws(CredentialError) -> Outcome {
         let id = set.account.id
         // It is not known whether the cluster has taken it; if it is kept as well, it is not to be merged once
@@ -304,7 +310,7 @@ package struct TokenSetRepository: Sendable {
                 if isNew, set.account.store.isInRecord {
                     try keepSignIn(set, group)
                 } else if set.account.store == .etcd {
-                    try keepLogin(signIn ?? "", of: set, mark: mark, group)
+                    try keepLogin(signIn ?? "", of: set, replacing: replacing, mark: mark, group)
                 } else if set.account.store.isInRecord {
                     try writeJournal(set, group)
                 }
@@ -419,6 +425,21 @@ package struct TokenSetRepository: Sendable {
         var set = TokenSet(account: record.account, journalKey: [])
         set.generation = generation
         return set
+    }
+
+    /// Merges a sign-in that had to wait into a token set. If the set has no room for it, an event reports the
+    /// failure to every process of the group.
+    ///
+    /// - Returns: whether it was merged; also `false` for one that was merged before.
+    func takeUp(_ login: TokenSet, into set: inout TokenSet, in group: KeychainGroup) -> Bool {
+        do throws(CredentialError) { return try set.takeUp(login) } catch {
+            events.append(
+                AccountEvent(
+                    kind: .loginFailed, time: clock.now, group: group, type: set.account.type,
+                    account: set.account.id, policy: login.grants.keys.first { !$0.isEmpty },
+                    reason: error.message))
+            return false
+        }
     }
 
     func item(_ id: String, _ group: KeychainGroup) -> SecretItem {
