@@ -148,6 +148,24 @@ import Testing
         #expect(scene.refreshFailure() == nil)
     }
 
+    @Test(arguments: StoreKind.allCases)
+    func `one that has read the account before another refreshed it and was killed sends nothing`(
+        store: StoreKind
+    ) throws {
+        let scene = try Self.signedIn(store), trace = PortTrace()
+        trace.act(before: "journal.reserve") {
+            scene.machine.freeLocks()
+            // It has stored the new token, and has not recorded the used one.
+            let other = PortTrace()
+            other.act(before: "used.write") { [unowned other] in other.end() }
+            _ = try? Self.refresh(scene, nil, other)
+        }
+        let error = #expect(throws: CredentialError.self) { try Self.refresh(scene, nil, trace) }
+        #expect(error?.code == .temporary)
+        #expect(scene.machine.provider.refreshes.count == 1 && scene.machine.provider.reuses == 0)
+        #expect(scene.refreshFailure() == nil)
+    }
+
     // MARK: Standing still
 
     /// Runs an action after the refresher has looked at the used tokens, and before the provider is asked.

@@ -88,6 +88,27 @@ import Testing
         #expect(!isAlive(child))
     }
 
+    @Test func `A command for the passphrase that hangs is given up on at the time allowed, with exit 5`() throws {
+        let home = try Home(), tenant = try DemoTenant()
+        let right = try home.write("correct horse\n", to: "outside/right")
+        let hanging = try home.write("#!/bin/sh\nexec sleep 1000\n", to: "outside/hanging", mode: 0o700)
+        let keyed = ["CREDMGR_PASSPHRASE_FILE": right], stuck = ["CREDMGR_PASSPHRASE_COMMAND": hanging]
+        try tenant.define(at: home)
+        let login = ["login", "--type", DemoTenant.typeName, "--print-url"]
+        let url = try home.run(login, environment: keyed).line
+        try home.run(["login", "--complete", try tenant.redirect(from: url)], environment: keyed)
+        // The unlocked key may stay with the session.
+        try home.run(["store", "lock"])
+        for words in [["token"], ["token", "--force-refresh"], ["claims"], login] {
+            let refused = try home.run(words + ["--timeout", "1"], environment: stuck, exits: 5).standardError
+            #expect(refused.contains("(CREDMGR_PASSPHRASE_COMMAND): "), "\(words): \(refused)")
+            // Without the option it gets ten.
+            #expect(refused.contains("did not end within 1 s"), "\(words): \(refused)")
+        }
+        try home.run(["token", "--force-refresh"], environment: keyed)
+        #expect(tenant.provider.counters.refreshes == 1)
+    }
+
     /// Whether a process runs: a dead one that its parent has not waited for does not count.
     private func isAlive(_ process: Int32) -> Bool {
         let status = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)

@@ -2,7 +2,6 @@ import CredentialCore
 import DemoProvider
 import Foundation
 import StrictJSON
-import Synchronization
 import TestSupport
 import Testing
 
@@ -78,34 +77,17 @@ struct `With a real keyring` {
     private func stopped(
         _ words: [String], at place: Int, in home: Home, _ meanwhile: () throws -> Void
     ) throws -> ChildProcess.Outcome? {
-        let log = home.path + "/strace.log", ended = Ended()
-        try? FileManager.default.removeItem(atPath: log)
-        let arguments =
-            ["-f", "-o", log, "-e", "trace=sendmsg", "-e", "inject=sendmsg:signal=STOP:when=\(place)"]
-            + [Home.program] + words
-        let run = Background {
-            defer { ended.flag.store(true, ordering: .releasing) }
-            return try ChildProcess("strace", arguments, environment: home.environment).run()
-        }
-        func text() -> String { (try? String(contentsOfFile: log, encoding: .utf8)) ?? "" }
-        while !ended.flag.load(ordering: .acquiring), !text().contains("stopped by SIGSTOP") { usleep(5_000) }
-        // Each thread that has stopped has its line; those that the first lines are of may have ended.
-        let stopped = text().split(separator: "\n").last { $0.contains("stopped by SIGSTOP") }
-        guard let process = stopped.flatMap({ pid_t($0.prefix { $0.isNumber }) }) else {
-            _ = try run.value()
+        let call = try StoppedCall(words, at: place, in: home)
+        guard call.isStopped else {
+            _ = try call.outcome()
             return nil
         }
         // The process continues in any case.
         let failure = Result { try meanwhile() }
-        while !ended.flag.load(ordering: .acquiring) {
-            kill(process, SIGCONT)
-            usleep(5_000)
-        }
+        let outcome = try call.outcome()
         try failure.get()
-        return try run.value()
+        return outcome
     }
-
-    private final class Ended: Sendable { let flag = Atomic(false) }
 
     @Test(.needs(.tracing))
     func `A token is read at whatever moment the move of its account has come to`() throws {
@@ -127,6 +109,32 @@ struct `With a real keyring` {
         }
         #expect(moments > 3, "it was stopped among its messages to the keyring")
         keyring.stop()
+    }
+
+    @Test(.needs(.tracing))
+    func `A token beside a sign-out is printed, or is exit 3 or 4, at whatever moment it reads`() throws {
+        let (home, keyring) = try desktop(), tenant = try DemoTenant()
+        defer { keyring.stop() }
+        var moments = 0, silent = 0
+        while true {
+            try tenant.signIn(at: home)
+            // It has the account's lock from its first message on, so the reader goes on without that.
+            let signOut = try StoppedCall(["logout", "--type", DemoTenant.typeName], at: 1, in: home)
+            try #require(signOut.isStopped)
+            let token = try StoppedCall(["token"], at: moments + 1, in: home)
+            let left = try signOut.outcome()
+            #expect(left.exitStatus == 0, "message \(moments + 1): \(left.standardError)")
+            let read = try token.outcome()
+            // A busy machine may stop the reader for longer than a keyring is waited for.
+            if read.exitStatus == 5, read.standardError.contains("does not respond"), silent < 5 {
+                silent += 1
+                continue
+            }
+            #expect([0, 3, 4].contains(read.exitStatus), "message \(moments + 1): \(read.standardError)")
+            guard token.isStopped else { break }
+            moments += 1
+        }
+        #expect(moments > 3, "it was stopped among its messages to the keyring")
     }
 
     @Test func `A locked keyring is exit 5, and never no account`() throws {
@@ -222,11 +230,14 @@ struct `With a real keyring` {
         try FileManager.default.createSymbolicLink(
             atPath: home.path + "/run/bus", withDestinationPath: String(path))
         let stale = ["DBUS_SESSION_BUS_ADDRESS": "unix:path=\(home.path)/gone"]
-        let refused = try home.run(["token", "--force-refresh"], environment: stale, exits: 5).standardError
-        #expect(refused.contains("the session bus in DBUS_SESSION_BUS_ADDRESS does not respond"), "\(refused)")
-        #expect(
-            refused.contains(
-                "your session bus is at unix:path=\(home.path)/run/bus: unset DBUS_SESSION_BUS_ADDRESS"))
+        let login = ["login", "--type", DemoTenant.typeName, "--store", "secret-service", "--print-url"]
+        for words in [["token", "--force-refresh"], login] {
+            let refused = try home.run(words, environment: stale, exits: 5).standardError
+            #expect(refused.contains("the session bus in DBUS_SESSION_BUS_ADDRESS does not respond"), "\(refused)")
+            #expect(
+                refused.contains(
+                    "your session bus is at unix:path=\(home.path)/run/bus: unset DBUS_SESSION_BUS_ADDRESS"))
+        }
         try home.run(["token", "--force-refresh"], environment: ["DBUS_SESSION_BUS_ADDRESS": ""])
     }
 
@@ -271,5 +282,48 @@ struct `With a real keyring` {
         #expect(try store([]) == "file")
         #expect(try store(["--store", "auto"]) == "secret-service")
         #expect(try store([], ["CREDMGR_STORE": "secret-service"]) == "secret-service")
+    }
+}
+
+/// A call of the program that is stopped when it has sent a message to the keyring.
+private final class StoppedCall {
+    private let words: [String]
+    private let run: RunningProcess
+    private let process: pid_t?
+    /// Whether it sends so many messages; if not, it has ended.
+    var isStopped: Bool { process != nil }
+
+    /// Starts the program, and waits until it is stopped at its message number `place`, or has ended.
+    init(_ words: [String], at place: Int, in home: Home) throws {
+        self.words = words
+        let log = home.path + "/strace-" + UUID().uuidString
+        let arguments =
+            ["-f", "-o", log, "-e", "trace=sendmsg", "-e", "inject=sendmsg:signal=STOP:when=\(place)"]
+            + [Home.program] + words
+        run = try ChildProcess("strace", arguments, environment: home.environment).start()
+        func stops() -> [Substring] {
+            let text = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
+            return text.split(separator: "\n").filter { $0.contains("stopped by SIGSTOP") }
+        }
+        let limit = ContinuousClock.now + .seconds(60)
+        while run.isRunning, stops().isEmpty {
+            try #require(ContinuousClock.now < limit, "\(words) has neither stopped nor ended within 60 s")
+            usleep(5_000)
+        }
+        // Each thread that has stopped has its line; those that the first lines are of may have ended.
+        process = stops().last.flatMap { pid_t($0.prefix { $0.isNumber }) }
+    }
+
+    deinit { run.kill() }
+
+    /// Lets it continue, and waits for its end.
+    func outcome() throws -> ChildProcess.Outcome {
+        let limit = ContinuousClock.now + .seconds(60)
+        while let process, run.isRunning {
+            try #require(ContinuousClock.now < limit, "\(words) has not ended within 60 s")
+            kill(process, SIGCONT)
+            usleep(5_000)
+        }
+        return try run.outcome(within: 60)
     }
 }

@@ -149,7 +149,26 @@ import Testing
             let error = #expect(throws: CredentialError.self) { try records.index(of: group, check) }
             #expect(error?.code == .unsupported && error?.hint == "upgrade credmgr")
         }
+        // Nor does a record change that the index would have to name.
+        let changes: [() throws -> Void] = [
+            { try add(3...3) },
+            { _ = try records.update(Self.id(1), in: group) { $0.label = "mine" } },
+            { _ = try records.remove(Self.id(2), in: group, expecting: 1) },
+            { _ = try records.setAside(Self.id(2), in: group) },
+        ]
+        for change in changes {
+            let error = #expect(throws: CredentialError.self) { try change() }
+            #expect(error?.code == .unsupported)
+        }
         #expect(try text("index") == newer)
+        #expect(try records.read(Self.id(1), in: group)?.account.label == nil)
+        #expect(try records.read(Self.id(2), in: group) != nil && records.read(Self.id(3), in: group) == nil)
+        // The tokens of an account change without it.
+        let id = Self.id(1)
+        var record = try #require(try records.read(id, in: group))
+        record.sealed = SealedTokenSet(generation: 2, key: "k", bytes: [9])
+        guard case .done = try records.write(record, expecting: 1) else { throw Refused() }
+        #expect(try records.read(id, in: group)?.sealed?.bytes == [9] && text("index") == newer)
         try write(index.replacingOccurrences(of: "credmgr-index 3 ", with: "credmgr-index 2 "), to: "index")
         #expect(try records.index(of: group, .everything).entries.count == 2)
         #expect(try text("index").hasPrefix("credmgr-index 3 "))

@@ -140,8 +140,14 @@ import Testing
         }
         var shown = Data()
         var buffer = [UInt8](repeating: 0, count: 1 << 16)
+        let limit = ContinuousClock.now + .seconds(60)
         // Reading fails when the question is over and has closed the terminal.
-        while case let count = read(master, &buffer, buffer.count), count > 0 {
+        while true {
+            try #require(ContinuousClock.now < limit, "the question has not closed the terminal within 60 s")
+            var waiting = pollfd(fd: master, events: Int16(POLLIN), revents: 0)
+            guard poll(&waiting, 1, 1_000) > 0 else { continue }
+            let count = Glibc.read(master, &buffer, buffer.count)
+            guard count > 0 else { break }
             let wasAsked = shown.contains(UInt8(ascii: "?"))
             shown += buffer.prefix(count)
             guard !wasAsked, shown.contains(UInt8(ascii: "?")) else { continue }

@@ -92,6 +92,23 @@ import Testing
         #expect(track.provider.counters.tokenRequests == before.tokenRequests + 1)
     }
 
+    @Test func `a refresh token is sent once though a cleaner removes the lock during the refresh`() throws {
+        let track = try Track()
+        let account = try track.signIn()
+        let minimum = track.outliveTokens(), before = track.provider.counters
+        track.holdReplies()
+        let first = try track.start(["token", "--min-valid", minimum])
+        try track.waitForHeldReplies()
+        try FileManager.default.removeItem(atPath: track.groupFile("locks/\(account).lock"))
+        let second = try track.run(["token", "--min-valid", minimum], exits: 6)
+        #expect(second.errors.contains("though the file of its lock was removed"), "\(second.errors)")
+        track.provider.releaseTokenReplies()
+        #expect(first.result().exitStatus == 0)
+        #expect(track.provider.counters.tokenRequests == before.tokenRequests + 1)
+        try track.run(["token", "--force-refresh"])
+        #expect(track.provider.counters.reusesDetected == 0)
+    }
+
     @Test func `a reader does not wait for a refresh while its token is good`() throws {
         let track = try Track()
         try track.signIn()

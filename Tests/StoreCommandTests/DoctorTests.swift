@@ -252,6 +252,31 @@ import Testing
         #expect(try scene.problems(["--fix", "--yes"]).first?.contains("is a symbolic link") == true)
     }
 
+    @Test func `files left behind for an account stay while another process has the account's lock`() throws {
+        let scene = try Scene()
+        try scene.signIn(ids, in: scene.file)
+        let journal = scene.groupFolder + "/journal"
+        try FileManager.default.createDirectory(
+            atPath: journal, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        let left = ["\(journal)/\(ids[0]).reserve", scene.path(".\(ids[0]).1.tmp")]
+        for path in left {
+            _ = FileManager.default.createFile(
+                atPath: path, contents: Data([0]), attributes: [.posixPermissions: 0o600])
+            #expect(utimes(path, [timeval(tv_sec: 1, tv_usec: 0), timeval(tv_sec: 1, tv_usec: 0)]) == 0)
+        }
+        let locks = AccountLockFiles(GroupFolders(dataHome: scene.dataHome))
+        let lock = try #require(try locks.tryLock(ids[0], in: scene.group))
+        let fixed = try scene.run(["doctor", "--fix", "--yes"])
+        for path in left {
+            #expect(fixed.standardError.contains("\(path) is in use now and was not removed"))
+            #expect(FileManager.default.fileExists(atPath: path))
+        }
+        lock.release()
+        #expect(try scene.problems(["--fix", "--yes"]).isEmpty)
+        #expect(!left.contains { FileManager.default.fileExists(atPath: $0) })
+        #expect(try scene.holders(scene.file) == ids)
+    }
+
     @Test func `a repair without a person needs to be agreed to`() throws {
         let scene = try Scene()
         let outcome = try scene.run(["doctor", "--fix"])

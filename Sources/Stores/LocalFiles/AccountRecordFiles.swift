@@ -101,17 +101,22 @@ package struct AccountRecordFiles: AccountRecordStore {
         let folder = try folders.create(.accounts, of: group)
         var record = record
         record.generation = (expected ?? 0) + 1
-        var named: AccountIndex.Entry?
+        let entry = AccountIndex.Entry(record.account)
+        var isNamed = false
         let outcome = try folder.exchange(record.bytes, for: id, limit: Self.limit, patience: Self.patience) {
             (bytes) throws(CredentialError) in
-            guard let bytes else { return expected == nil }
-            let before = try self.record(bytes, of: id, in: group, folder)
-            named = AccountIndex.Entry(before.account)
-            return before.generation == expected
+            if let bytes {
+                let before = try self.record(bytes, of: id, in: group, folder)
+                guard before.generation == expected else { return false }
+                isNamed = AccountIndex.Entry(before.account) == entry
+            } else if expected != nil {
+                return false
+            }
+            if !isNamed { try checkIndex(of: group) }
+            return true
         }
         if case .refused = outcome { return .overtaken }
-        let entry = AccountIndex.Entry(record.account)
-        if entry != named { try note(AccountIndex.line(entry), in: group) }
+        if !isNamed { try note(AccountIndex.line(entry), in: group) }
         return outcome.writing
     }
 
@@ -150,6 +155,7 @@ package struct AccountRecordFiles: AccountRecordStore {
     package func setAside(
         _ id: String, in group: KeychainGroup, keepsName: Bool
     ) throws(CredentialError) -> String {
+        if !keepsName { try checkIndex(of: group) }
         let folder = try folders.create(.accounts, of: group)
         let name = ".\(id).corrupt-\(clock.now.epochSeconds)"
         // Of one that is missing there is only the name.
@@ -278,11 +284,24 @@ package struct AccountRecordFiles: AccountRecordStore {
     /// - Throws: ``ErrorCode/unsupported`` for one of a newer version, which stays as it is.
     private func readIndex(_ folder: borrowing PrivateDirectory) throws(CredentialError) -> AccountIndex? {
         guard let file = try folder.read(Self.indexName, limit: Self.indexLimit) else { return nil }
-        guard !AccountIndex.isNewer(file) else {
-            let path = UntrustedText.shown(folder.path(of: Self.indexName), limit: 4_096)
-            throw CredentialError(.unsupported, "a newer credmgr wrote the index \(path)", hint: "upgrade credmgr")
-        }
+        if AccountIndex.isNewer(file) { throw Self.newerIndex(folder) }
         return AccountIndex(file)
+    }
+
+    /// Checks, before a record changes, that this program can name the change in the index.
+    ///
+    /// - Throws: ``ErrorCode/unsupported`` for an index of a newer version, which stays as it is.
+    private func checkIndex(of group: KeychainGroup) throws(CredentialError) {
+        // An index that cannot be opened is made again.
+        guard let folder = try folders.open(of: group), let file = try? folder.openExisting(Self.indexName) else {
+            return
+        }
+        if AccountIndex.isNewer(file.read(AccountIndex.shownSize, at: 0)) { throw Self.newerIndex(folder) }
+    }
+
+    private static func newerIndex(_ folder: borrowing PrivateDirectory) -> CredentialError {
+        let path = UntrustedText.shown(folder.path(of: indexName), limit: 4_096)
+        return CredentialError(.unsupported, "a newer credmgr wrote the index \(path)", hint: "upgrade credmgr")
     }
 
     package func confirmed(
@@ -406,8 +425,9 @@ package struct AccountRecordFiles: AccountRecordStore {
         let folder = try folders.create(of: group)
         do throws(CredentialError) {
             let file = try lockIndex(folder)
-            let size = Int(file.size)
-            guard let compacted = AccountIndex.compactedSize(file.read(AccountIndex.shownSize, at: 0)),
+            let size = Int(file.size), head = file.read(AccountIndex.shownSize, at: 0)
+            if AccountIndex.isNewer(head) { throw Self.newerIndex(folder) }
+            guard let compacted = AccountIndex.compactedSize(head),
                 compacted <= size, size + line.count - compacted < compacted / Self.tailShare + Self.tailSize
             else {
                 // It does not exist yet, it is damaged, or much was appended.
@@ -422,6 +442,7 @@ package struct AccountRecordFiles: AccountRecordStore {
                 return try folder.remove(Self.indexName)
             }
         } catch {
+            if error.code == .unsupported { throw error }
             // A missing index is better than one that is behind.
             try folder.remove(Self.indexName)
         }

@@ -6,6 +6,10 @@ import Platform
 struct LinuxDataDirectoryInspector: DataDirectoryInspector {
     let path: String
     let clock: any WallClock
+    /// The locks of the accounts, without which no file of one is removed.
+    let locks: any AccountLocks
+    /// The journals, which remove reserved space only as long as no process has it.
+    let journal: any TokenSetJournal
 
     /// As old as the writing itself takes a temporary file to be left behind.
     private static let staleSeconds: Int64 = 3_600
@@ -35,18 +39,33 @@ struct LinuxDataDirectoryInspector: DataDirectoryInspector {
     func repair(_ fault: FolderProblem) throws(CredentialError) {
         switch fault.kind {
         case .openToOthers: try FileStatus.close(fault.path)
-        case .stale:
-            // It may have come into use while a person was asked.
-            guard let facts = FileStatus.of(fault.path) else { return }
-            guard isStale(fault.path, facts) else {
-                throw CredentialError(
-                    .temporary,
-                    "\(UntrustedText.shown(fault.path, limit: 4_096)) is in use now and was not removed")
-            }
-            try FileStatus.remove(fault.path)
+        case .stale: try removeStale(fault.path)
         case .foreign, .anothers, .replaceable, .setAside, .unwritable, .nearlyFull, .immutable:
             throw CredentialError(.unsupported, "cannot fix \(UntrustedText.shown(fault.path)) automatically")
         }
+    }
+
+    /// Removes a file that a killed process has left. It may have come into use while the user was asked. So the
+    /// call takes the lock of the file's account, and looks again.
+    private func removeStale(_ path: String) throws(CredentialError) {
+        let file = GroupFile(path)
+        var lock: (any HeldLock)?
+        defer { lock?.release() }
+        if let file, let account = file.account {
+            lock = try locks.tryLock(account, in: file.group)
+            guard lock != nil else { throw Self.isInUse(path) }
+        }
+        guard let facts = FileStatus.of(path) else { return }
+        guard isStale(path, facts) else { throw Self.isInUse(path) }
+        guard let file, let owner = file.reserveOwner else { return try FileStatus.remove(path) }
+        // If the file of the lock was removed, another process may reserve the space just now.
+        journal.releaseReserve(for: owner, in: file.group)
+        if FileStatus.of(path) != nil { throw Self.isInUse(path) }
+    }
+
+    private static func isInUse(_ path: String) -> CredentialError {
+        CredentialError(
+            .temporary, "\(UntrustedText.shown(path, limit: 4_096)) is in use now and was not removed")
     }
 
     private func look(at path: String, _ facts: FileStatus, _ faults: inout [FolderProblem]) throws(CredentialError)
@@ -87,12 +106,8 @@ struct LinuxDataDirectoryInspector: DataDirectoryInspector {
     /// account, or cannot be read, and the account has no record that can be read. An account that the index does
     /// not name was signed out, or never signed in.
     private static func mayBeLastCopy(_ path: String) -> Bool {
-        let parts = path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
-        guard parts.count > 4, parts[parts.count - 2] == "accounts", parts[parts.count - 4] == "groups",
-            let group = try? KeychainGroup(parts[parts.count - 3]), let name = parts.last
-        else { return false }
-        let id = String(name.dropFirst().prefix { $0 != "." })
-        let above = parts.dropLast(3).joined(separator: "/")
+        guard let file = GroupFile(path), file.folder == "accounts" else { return false }
+        let group = file.group, above = file.groups, id = file.hiddenName
         if let folder = try? PrivateDirectory.open([group.name, "accounts"], below: above),
             let bytes = try? folder.read(id, limit: recordLimit),
             (try? AccountRecord(bytes, of: id, in: group)) != nil
@@ -112,12 +127,50 @@ struct LinuxDataDirectoryInspector: DataDirectoryInspector {
     /// reserved.
     private static func isTemporary(_ name: Substring, at path: String) -> Bool {
         if name.hasPrefix(".") { return name.hasSuffix(".tmp") }
-        guard name.hasSuffix(".reserve"), path.hasSuffix("/journal/\(name)") else { return false }
+        guard GroupFile(path)?.reserveOwner != nil else { return false }
         return ProcessMark(ofFile: path)?.isAnotherLivingProcess != true
     }
 
     /// Adapters and types that the user has installed there have rules of their own.
     private func isProgram(_ name: String, in folder: String) -> Bool {
         [path, path + "/."].contains(folder) && (name == "providers" || name == "types")
+    }
+}
+
+/// A file in a folder of a group, by its path.
+private struct GroupFile {
+    let group: KeychainGroup
+    /// The name of the folder in that of the group.
+    let folder: String
+    let name: String
+    /// The path of the folder of all groups.
+    let groups: String
+
+    init?(_ path: String) {
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+        guard parts.count > 4, parts[parts.count - 4] == "groups",
+            let group = try? KeychainGroup(parts[parts.count - 3])
+        else { return nil }
+        self.group = group
+        folder = parts[parts.count - 2]
+        name = parts[parts.count - 1]
+        groups = parts.dropLast(3).joined(separator: "/")
+    }
+
+    /// Whose space in the journal the file is; `nil` for another file.
+    var reserveOwner: String? {
+        let suffix = ".reserve"
+        guard folder == "journal", !name.hasPrefix("."), name.hasSuffix(suffix) else { return nil }
+        return String(name.dropLast(suffix.count))
+    }
+
+    /// The name of the file that a part of it (`.NAME.RANDOM.tmp`) was to replace, up to the first dot.
+    var hiddenName: String { String(name.dropFirst().prefix { $0 != "." }) }
+
+    /// The account whose lock its writers hold; `nil` if they hold no account's.
+    var account: String? {
+        let account = reserveOwner ?? (["accounts", "journal"].contains(folder) ? hiddenName : "")
+        // The names of waiting sign-ins in the journal have a hyphen. Their writers have no lock.
+        return Identifier.isValid(account) && !account.hasPrefix("login-") ? account : nil
     }
 }

@@ -28,10 +28,12 @@ struct Machine: Sendable {
     /// The context that commands are given.
     var context: CommandContext {
         let searchPath = local.directories.configSearchPath + local.directories.dataSearchPath
+        let ports = local.ports
         var context = CommandContext(
-            machine: local.ports, workingDirectories: WorkingDirectory.paths(local.environment),
+            machine: ports, workingDirectories: WorkingDirectory.paths(local.environment),
             console: console, settings: B2CSettings(),
-            dataFolder: LinuxDataDirectoryInspector(path: local.directories.dataFolder, clock: local.clock),
+            dataFolder: LinuxDataDirectoryInspector(
+                path: local.directories.dataFolder, clock: local.clock, locks: ports.locks, journal: ports.journal),
             providers: local.providers,
             presets: PresetCatalog(folders: searchPath.map { $0 + "/presets" }, files: local.files),
             programs: local.programs, redirects: local.redirects(in: console.translations, answersAfterwards: true),
