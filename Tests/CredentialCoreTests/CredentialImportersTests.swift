@@ -8,7 +8,7 @@ import Testing
     private func read(_ text: String) throws(CredentialError) -> ImportedFile { try read(Array(text.utf8)) }
 
     private func read(_ bytes: [UInt8]) throws(CredentialError) -> ImportedFile {
-        try CredentialImporters.read(bytes.withoutByteOrderMark) { () throws(CredentialError) in
+        try CredentialImporters.read(bytes.asUTF8) { () throws(CredentialError) in
             throw CredentialError(.storeUnavailable, "no keyring")
         }
     }
@@ -29,6 +29,17 @@ import Testing
         "# gh\n---\ngithub.com:\r\n  oauth_token: gho_A\r\n  user: ada\r\n  users:\r\n    ada:\r\n",
         "github.com:\n    users:\n        ada:\n            oauth_token: gho_A\n    user: ada\n    oauth_token: gho_A\n",
         "github.com:\n- user: ada\n  oauth_token: gho_A\n  protocol: https\n",
+        "%YAML 1.2\n---\ngithub.com:\n\tuser: ada\n\toauth_token: gho_A\n...\n",
+        "github.com:\r    user: ada\r    oauth_token: gho_A\r",
+        "github.com: {user: ada, oauth_token: gho_A} # gh\n",
+        "github.com: {\n  'user': ada, # me\n  \"oauth_token\": \"gho_A\",\n}\n",
+        "{github.com: {user: ada, oauth_token: !!str gho_A}}\n",
+        "github.com:\n  users: {ada: {oauth_token: gho_A}}\n  user: ada\n",
+        "{\"github.com\": {\"user\": \"ada\", \"oauth_token\": \"gho_A\"}}",
+        "github.com:\n    user: ada\n    oauth_token: >-\n      gho_A\n\n",
+        "github.com:\n    oauth_token: |2 # a block\n      gho_A\n    user: ada\n",
+        "github.com:\n    user: !!str ada\n    oauth_token: &token gho_A\n    editor: *token\n",
+        "github.com:\n    user: ada\n    oauth_token:\n        gho_A\n",
     ])
     func `hosts.yml is read as people write it`(text: String) throws {
         let file = try read(text)
@@ -39,7 +50,42 @@ import Testing
             ])
     }
 
-    @Test(arguments: ["null", "~", "", "# gone", "Null"])
+    @Test(arguments: [
+        ("github.com:\n    user: ada\n    oauth_token: *token\n", 3),
+        ("github.com:\n    user: ada\n    oauth_token: [gho_A]\n", 3),
+        ("github.com:\n    oauth_token: !!binary Z2hv\n", 2), ("github.com:\n    oauth_token: two words\n", 2),
+        ("github.com:\n    oauth_token: gho_A\n      more\n", 2), ("github.com:\n    oauth_token: '>-'\n", 2),
+        ("github.com:\n    oauth_token: |\n      gho_A\n      gho_B\n", 2),
+        ("github.com:\n    oauth_token: \"gho\\x\"\n", 2), ("github.com:\n    oauth_token: gho_\u{E9}\n", 2),
+        ("github.com:\n    users: *all\n    user: ada\n", 2), ("github.com:\n    <<: *one\n    user: ada\n", 2),
+        ("# gh\ngithub.com: {user: ada, oauth_token: gho_A\n", 2), ("github.com: *one\n", 1),
+    ])
+    func `a line with content that is no token is named`(text: String, line: Int) {
+        let told = refusal(text)
+        #expect(told.contains("line \(line) of hosts.yml has no token that credmgr can read"), "\(told)")
+        #expect(!told.contains("keyring"), "\(told)")
+    }
+
+    /// A text in UTF-16, with its byte order mark.
+    private func utf16(_ text: String, isLittle: Bool) -> [UInt8] {
+        ([0xFEFF] + Array(text.utf16)).flatMap { unit -> [UInt8] in
+            let bytes = [UInt8(unit >> 8), UInt8(unit & 0xFF)]
+            return isLittle ? bytes.reversed() : bytes
+        }
+    }
+
+    @Test(arguments: [true, false]) func `files in UTF-16 are read`(isLittle: Bool) throws {
+        let hosts = try read(
+            utf16("github.com:\r\n    user: \u{1D49C}da\r\n    oauth_token: gho_A\r\n", isLittle: isLittle))
+        #expect(hosts.signIns.map(\.username) == ["\u{1D49C}da"])
+        let entry = #""secret": "rt", "client_id": "c", "environment": "e.example""#
+        #expect(try read(utf16(cache(entry), isLittle: isLittle)).signIns.map(\.token) == [.refresh(Secret("rt"))])
+        for damaged in [[0xFF, 0xFE, 0x41], [0xFE, 0xFF, 0xD8, 0x00]] as [[UInt8]] {
+            #expect(damaged.asUTF8 == damaged)
+        }
+    }
+
+    @Test(arguments: ["null", "~", "", "# gone", "Null", "\"\"", "''", "{}"])
     func `a token that is none is in gh's keyring, and its command is named`(token: String) {
         let told = refusal("github.com:\n    user: ada\n    oauth_token: \(token)\n")
         #expect(told.contains("the token of ada for github.com is not in hosts.yml: gh keeps it in the keyring"))

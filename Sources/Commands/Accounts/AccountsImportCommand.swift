@@ -31,7 +31,7 @@ struct AccountsImportCommand: Command {
         guard let file = try session.context.typeFiles.read(path) else {
             throw CredentialError(.usage, "there is no file \(UntrustedText.shown(path))")
         }
-        let stores = session.stores(), bytes = file.bytes.withoutByteOrderMark
+        let stores = session.stores(), bytes = file.bytes.asUTF8
         if let document = (try? JSONValue.parse(bytes, limits: .ownFile))?.object,
             EncryptedExport.isOne(document)
         {

@@ -9,7 +9,7 @@ package enum CredentialImporters {
     /// The sign-ins in a file, and the data that it lacks for others.
     ///
     /// - Parameters:
-    ///   - bytes: the file, without a byte order mark.
+    ///   - bytes: the file, in UTF-8 without a byte order mark.
     ///   - keyring: gives the desktop's keyring, for files whose tokens are there.
     /// - Throws: ``ErrorCode/configuration`` for a file of another kind, or one without a sign-in; the errors of
     ///   the keyring.
@@ -20,6 +20,7 @@ package enum CredentialImporters {
         if let object = (try? JSONValue.parse(bytes, limits: .ownFile))?.object {
             file =
                 MSALCache.read(object) ?? oidcAgent(object) ?? googleCloud(object) ?? muttOAuth2(object)
+                ?? GitHubHosts.read(object)
         } else if let text = String(validating: bytes, as: UTF8.self) {
             file =
                 try onlineAccounts(text, keyring) ?? encrypted(text) ?? RcloneFile.read(text)

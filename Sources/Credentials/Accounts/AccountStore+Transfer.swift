@@ -100,7 +100,7 @@ extension AccountStore {
         try await blocking { [self] () throws(CredentialError) in
             let transfer = transfer, store = try parts.storeOfNewAccounts(transfer.accounts).kind
             var taken: [Account] = [], failures: [CredentialError] = []
-            let bytes = bytes.withoutByteOrderMark
+            let bytes = bytes.asUTF8
             if let document = (try? JSONValue.parse(bytes, limits: .ownFile))?.object,
                 EncryptedExport.isOne(document)
             {
