@@ -269,6 +269,10 @@ import Testing
         ] {
             let outcome = scene.run(token + more)
             #expect(outcome.status == 0 && outcome.output == usual.output, "\(more): \(outcome.notices)")
+            for place in [1, 2] {
+                let front = scene.run(Array(token[..<place]) + more + token[place...])
+                #expect(front.status == 0 && front.output == usual.output, "\(more): \(front.notices)")
+            }
         }
         scene.machine.provider.fail(with: CredentialError(.temporary, "no reply came"))
         scene.machine.clock.pass(3_500)

@@ -143,7 +143,7 @@ import Testing
         (#""redirect_uri":"https://example.com/cb#x""#, "must not have a fragment"),
         (#""redirect_uri":"javascript:alert(1)""#, "has a scheme that cannot receive a redirect"),
         (#""issuer":"https://i.example.com/?a=b""#, "key 'issuer' must not have a query"),
-        (#""issuer":"http://i.example.com""#, "http is only allowed for localhost"),
+        (#""issuer":"http://i.example.com""#, "http is only allowed for localhost, not for http://i.example.com"),
         (#""issuer":"i.example.com""#, "is not an absolute URL"),
         (#""token_endpoint":"ftp://i.example.com/""#, "is not an https URL"),
         (#""token_endpoint":"https://u:p@i.example.com/""#, "is not an absolute URL"),

@@ -62,6 +62,38 @@ import Testing
         #expect(response.body == Array("zzzz".utf8))
     }
 
+    @Test(
+        arguments: [
+            [0x78, 0x01, 0x01, 0x02, 0x00, 0xFD, 0xFF, 0x68, 0x69, 0x01, 0x3B, 0x00, 0xD2],
+            [0x01, 0x02, 0x00, 0xFD, 0xFF, 0x68, 0x69],
+        ] as [[UInt8]])
+    func `A body in deflate is decompressed, with the head of zlib or without`(body: [UInt8]) throws {
+        #expect(try reply(Self.deflated(body)).body == Array("hi".utf8))
+    }
+
+    @Test(arguments: ["", "hi", #"{"access_token":"t"}"#]) func `A plain body is none in deflate`(body: String)
+        throws
+    {
+        #expect(try reply(Self.deflated(Array(body.utf8))).body == Array(body.utf8))
+    }
+
+    @Test func `The limit holds for the body that was compressed`() throws {
+        // 2,000 times the same letter.
+        let body: [UInt8] = [
+            0x78, 0xDA, 0xAB, 0xA8, 0x18, 0x05, 0xA3, 0x60, 0x14, 0x8C, 0x82, 0x51, 0x30, 0x0A,
+            0x46, 0xC1, 0x50, 0x07, 0x00, 0xCF, 0x40, 0xA9, 0xAE,
+        ]
+        #expect(try reply(Self.deflated(body)) { $0.maximumReplySize = 2_001 }.body.count == 2_000)
+        let error = try failure(Self.deflated(body)) { $0.maximumReplySize = 1_999 }
+        #expect(error.code == .malformedReply)
+        #expect(error.message.hasSuffix("is larger than 1999 bytes"))
+    }
+
+    private static func deflated(_ body: [UInt8]) -> CurlTestServer.Reply {
+        let head = "HTTP/1.1 200 OK\r\nContent-Encoding: deflate\r\nContent-Length: \(body.count)\r\n\r\n"
+        return .bytes(Array(head.utf8) + body)
+    }
+
     @Test(arguments: ["Content-Length: 2000\n\n", "\n", "Transfer-Encoding: chunked\n\n7d0\n"])
     func `A reply over the limit is refused, announced or not`(fields: String) throws {
         let script = CurlTestServer.Reply.text(

@@ -162,6 +162,7 @@ import Testing
         if isRefused {
             #expect(error?.message.contains("::ffff:127.0.0.1") == true)
             #expect(error?.message.contains(author.host ?? "") == true)
+            #expect(error?.details.contains("rule: " + AddressAuthor.Rule.network.rawValue) == true)
             #expect(error?.message.contains("secret") == false)
         }
         _ = try server.stop()

@@ -125,10 +125,10 @@ import Testing
 
     @Test func `A token that has ended when it arrives is not given`() throws {
         try signIn()
-        for time: JSONValue in [1, "1700000000"] {
-            provider.change {
-                $0.token = .json(200, ["access_token": "at-2", "expires_on": time, "refresh_token": "rt-2"])
-            }
+        for time in [1, 1_700_000_000] {
+            let parts = [#"{"alg":"none"}"#, #"{"exp":\#(time)}"#].map { Base64URL.encode(Array($0.utf8)) }
+            let token = JSONValue.string(parts.joined(separator: ".") + ".AA")
+            provider.change { $0.token = .json(200, ["access_token": token, "refresh_token": "rt-2"]) }
             let ended = try home.run(["token", "--force-refresh"], exits: 1)
             #expect(ended.standardError.contains("returned an expired token"))
         }
@@ -138,6 +138,12 @@ import Testing
         try signIn()
         for lifetime: JSONValue in [0, -1, "0"] {
             provider.change { $0.token = Self.reply(lifetime) }
+            #expect(try home.run(["token", "--force-refresh"]).line == "at-2")
+        }
+        for time: JSONValue in [3_599, "1700000000"] {
+            provider.change {
+                $0.token = .json(200, ["access_token": "at-2", "expires_on": time, "refresh_token": "rt-2"])
+            }
             #expect(try home.run(["token", "--force-refresh"]).line == "at-2")
         }
     }

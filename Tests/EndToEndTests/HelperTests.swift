@@ -225,6 +225,7 @@ import Testing
             for words in [["kubernetes"], ["token", "--format", "exec-credential"]] {
                 let refused = try home.run(words, environment: info(chosen, server: server), exits: 7)
                 #expect(refused.standardOutput.isEmpty)
+                #expect(refused.standardError.contains("the kubeconfig names the server "))
             }
         }
         // A token may not go to a cluster that names no server.

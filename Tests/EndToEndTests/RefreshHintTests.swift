@@ -16,15 +16,18 @@ import Testing
         let exitStatus: Int32
         /// The beginning of the hint; the account's ID replaces `ID`.
         let hint: String
+        /// The provider's reason, as the message shows it; `nil` if there is none.
+        let reason: String?
         let response: @Sendable (JSONObject) -> ServerResponse
 
         init(
-            _ name: String, exits status: Int32, hint: String,
+            _ name: String, exits status: Int32, hint: String, reason: String? = nil,
             _ response: @escaping @Sendable (JSONObject) -> ServerResponse
         ) {
             testDescription = name
             exitStatus = status
             self.hint = hint
+            self.reason = reason
             self.response = response
         }
 
@@ -44,12 +47,35 @@ import Testing
         init(word: String, hint: String) {
             self.init(word, exits: 2, hint: hint) { _ in .json(400, ["error": .string(word)]) }
         }
+
+        /// A refusal in the form of Okta's own APIs.
+        init(okta code: String, _ summary: String, status: Int) {
+            self.init(
+                "Okta's \(code)", exits: 7, hint: "credmgr login --account ID",
+                reason: "(\(code): \(summary), HTTP status \(status))"
+            ) { _ in
+                .json(
+                    status,
+                    [
+                        "errorCode": .string(code), "errorSummary": .string(summary), "errorLink": .string(code),
+                        "errorId": "oae-1", "errorCauses": [],
+                    ])
+            }
+        }
     }
 
     static let refusals = [
         Refusal("an empty body", body: ""),
         Refusal("text", body: "Not today."),
-        Refusal("form coding", body: "error=strange"),
+        Refusal("form coding", body: "result=strange"),
+        Refusal(
+            "form coding with an error", exits: 7, hint: "credmgr login --account ID",
+            reason: "(strange, HTTP status 200)"
+        ) { _ in
+            ServerResponse(
+                status: 200, headers: [("Content-Type", "application/x-www-form-urlencoded")],
+                body: Array("error=strange".utf8))
+        },
         Refusal("no end", body: #"{"access_token":"t""#),
         Refusal("an array", body: "[]"),
         Refusal("a number as token", exits: 1, hint: "try again", member: "access_token", 7),
@@ -59,7 +85,11 @@ import Testing
             "an ID token that is none", exits: 7, hint: "credmgr login --account ID", member: "id_token", "a.b.c"),
         Refusal(word: "invalid_redirect_uri", hint: "check redirect_uri of account type 'Work'"),
         Refusal(word: "invalid_client_metadata", hint: "check client_id of account type 'Work'"),
+        Refusal(word: "deleted_client", hint: "check client_id of account type 'Work'"),
         Refusal(word: "unapproved_software_statement", hint: "check client_id of account type 'Work'"),
+        Refusal(okta: "E0000011", "Invalid token provided", status: 401),
+        Refusal(okta: "E0000006", "You do not have permission to perform the requested action", status: 403),
+        Refusal(okta: "E0000003", "The request body was not well-formed.", status: 400),
     ]
 
     @Test(arguments: refusals) func `A refresh that fails for good has a hint`(refusal: Refusal) throws {
@@ -73,6 +103,7 @@ import Testing
         let hint = refusal.hint.replacing(" ID", with: " " + id)
         #expect(said.contains("credmgr: hint: \(hint)"), "\(said)")
         #expect(!said.contains("to register"), "\(said)")
+        if let reason = refusal.reason { #expect(said.contains(reason), "\(said)") }
         #expect(account["status"]?.string == "active")
     }
 }

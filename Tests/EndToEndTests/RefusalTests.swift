@@ -77,6 +77,26 @@ import Testing
             exits: 2,
             says: "Token has been revoked"),
         Refusal(
+            "a null beside it", 200,
+            #"{"access_token":null,"error":"invalid_grant","error_description":"dead"}"#, exits: 4, says: "dead"),
+        Refusal(
+            "an empty token", 200, #"{"access_token":"","error":"invalid_grant"}"#, exits: 4, says: "invalid_grant"),
+        Refusal(
+            "GitHub", 200, "error=bad_refresh_token&error_description=The+token+is+incorrect", exits: 4,
+            says: "The token is incorrect"),
+        Refusal("form coding and success", 200, "error=invalid_grant", exits: 4, says: "invalid_grant"),
+        Refusal(
+            "a comma too many", 200, #"{"error":"invalid_grant","error_description":"gone",}"#, exits: 4,
+            says: "invalid_grant: gone"),
+        Refusal("a list", 400, #"{"error":["invalid_grant"]}"#, exits: 4, says: "invalid_grant"),
+        Refusal(
+            "Lark", 200, #"{"code":20037,"msg":"refresh token expired"}"#, exits: 7, says: "20037: refresh token"),
+        Refusal(
+            "no success", 200, #"{"success":false,"message":"unknown"}"#, exits: 7, says: "unknown, HTTP status"),
+        Refusal(
+            "Supabase", 400, #"{"code":400,"error_code":"refresh_token_not_found","msg":"Not Found"}"#, exits: 4,
+            says: "Not Found"),
+        Refusal(
             "a consent that lacks", 400,
             #"{"error":"invalid_grant","suberror":"consent_required","error_codes":[65001]}"#, exits: 7,
             says: "requires a new sign-in"),
@@ -147,7 +167,9 @@ import Testing
 
     @Test(arguments: [
         (400, #"{"error":"invalid_token","error_description":"Token expired or revoked"}"#),
-        (400, #"{"error":"invalid_grant"}"#), (200, ""),
+        (400, #"{"error":"invalid_grant"}"#), (200, ""), (400, #"{"error":"token_not_found"}"#),
+        (404, #"{"error":"token_not_found"}"#), (400, #"{"error":"token_inactive"}"#),
+        (400, #"{"error":"invalid_request","error_description":"Token is not active"}"#),
     ])
     func `A token that the provider does not know any more is revoked`(status: Int, body: String) throws {
         let home = try Home(), provider = try ScriptedProvider { $0.rotation = .keeps }

@@ -68,6 +68,26 @@ import Testing
         },
         Shape("UTF-16") { .raw(JSONValue.object($0).text().data(using: .utf16) ?? Data()) },
         Shape("gzip, unasked", exits: 0) { .raw(Compressed.gzip(JSONValue.object($0).bytes()), encoding: "gzip") },
+        Shape("deflate, unasked", exits: 0) {
+            .raw(Compressed.zlib(JSONValue.object($0).bytes()), encoding: "deflate")
+        },
+        Shape("deflate without a head, unasked", exits: 0) {
+            .raw(Compressed.stored(JSONValue.object($0).bytes()), encoding: "deflate")
+        },
+        Shape("form coding with a line break at the end") { members in
+            let token = members["refresh_token"]?.string ?? ""
+            return .raw("token_type=Bearer&refresh_token=\(token)\r\n".utf8, type: "text/plain")
+        },
+        Shape("form coding with a line break at the start") { members in
+            let token = members["refresh_token"]?.string ?? ""
+            return .raw("\nrefresh_token=\(token)&token_type=Bearer".utf8, type: "text/plain")
+        },
+        Shape("an error without a text", members: ["token_type": "bot", "error": ""]),
+        Shape("an error without a member", members: ["token_type": "bot", "error": [:]]),
+        Shape("a list of no errors", members: ["token_type": "bot", "error": []]),
+        Shape("an empty refresh token before it", text: { #"{"refresh_token":"",\#($0.dropFirst())"# }),
+        Shape("an odd quote behind a brace before the object", text: { "Warning: bad \"{\" in x\n" + $0 }),
+        Shape("a nested list without an end", text: { #"{"n":{"a":[1,2},\#($0.dropFirst())"# }),
         Shape("more than a megabyte", member: #""x":""# + String(repeating: "x", count: 2 << 20) + #"""#),
         Shape("a type that nobody knows", members: ["token_type": "BearerToken"]),
         Shape("a type of another kind", members: ["token_type": "N_A"]),
@@ -263,14 +283,29 @@ private enum HTTPDate {
 }
 
 private enum Compressed {
-    /// gzip with stored blocks, as a server without patience makes it (RFC 1952, RFC 1951 §3.2.4).
-    static func gzip(_ bytes: [UInt8]) -> [UInt8] {
-        var result: [UInt8] = [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3]
+    private static func little<Number: FixedWidthInteger>(_ number: Number) -> [UInt8] {
+        (0..<Number.bitWidth / 8).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
+    }
+
+    /// A stored block, as a server without patience makes it (RFC 1951 §3.2.4).
+    static func stored(_ bytes: [UInt8]) -> [UInt8] {
         let size = UInt16(bytes.count)
-        func little<Number: FixedWidthInteger>(_ number: Number) -> [UInt8] {
-            (0..<Number.bitWidth / 8).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
+        return [1] + little(size) + little(~size) + bytes
+    }
+
+    /// zlib with a stored block (RFC 1950).
+    static func zlib(_ bytes: [UInt8]) -> [UInt8] {
+        var sums: (UInt32, UInt32) = (1, 0)
+        for byte in bytes {
+            sums.0 = (sums.0 + UInt32(byte)) % 65_521
+            sums.1 = (sums.1 + sums.0) % 65_521
         }
-        result += [1] + little(size) + little(~size) + bytes
+        return [0x78, 1] + stored(bytes) + little(sums.1 << 16 | sums.0).reversed()
+    }
+
+    /// gzip with a stored block (RFC 1952).
+    static func gzip(_ bytes: [UInt8]) -> [UInt8] {
+        let result: [UInt8] = [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3] + stored(bytes)
         var remainder: UInt32 = 0xFFFF_FFFF
         for byte in bytes {
             remainder ^= UInt32(byte)

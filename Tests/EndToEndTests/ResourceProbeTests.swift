@@ -53,6 +53,22 @@ import Testing
         try begin { _, base in Self.unauthorized("Bearer resource_metadata=\"\(base)/elsewhere\"") }
     }
 
+    @Test(arguments: [
+        "Bearer resource_metadata=\"\"", "Bearer resource_metadata=\"/.well-known/oauth-protected-resource/mcp\"",
+        "Bearer resource_metadata=\"http://internal:8080/meta\"",
+        "Bearer resource_metadata=\"https://127.0.0.2:1/meta\"",
+        "Bearer resource_metadata=http://internal:8080/meta",
+    ])
+    func `A challenge that cannot be followed leads to the well-known places`(challenge: String) throws {
+        try begin { _, _ in Self.unauthorized(challenge) }
+    }
+
+    @Test func `An address without quotes in a challenge is followed`() throws {
+        try begin(at: "/elsewhere") { _, base in
+            Self.unauthorized("Bearer resource_metadata=\(base)/elsewhere, scope=a")
+        }
+    }
+
     @Test func `A GET that is answered by nothing but silence leads to POST`() throws {
         let start = ContinuousClock.now
         try begin(at: "/elsewhere") { request, base in

@@ -1,6 +1,7 @@
 import CredentialCore
 import DemoProvider
 import StrictJSON
+import TestSupport
 import Testing
 
 /// The messages of a sign-in, and their times.
@@ -26,8 +27,9 @@ import Testing
         // A user who asked for the file knows.
         let url = try home.run(["login", "--type", DemoTenant.typeName, "--print-url", "--store", "file"]).line
         let done = try home.run(["login", "--complete", try tenant.redirect(from: url)])
+        // From the next second on there are fewer than 14 days left.
         #expect(
-            done.standardError == """
+            done.standardError.replacing("in 13 days", with: "in 14 days") == """
                 Signed in as alice@example.com to \(DemoTenant.typeName); stored in the encrypted file; it renews itself until it ends in 14 days
                 Next: credmgr token --type \(DemoTenant.typeName)
 
@@ -63,6 +65,34 @@ import Testing
     }
 
     private let log = "data/credmgr/groups/\(DemoTenant.group)/events.jsonl"
+
+    @Test func `Before a browser starts, login --resource names the page, the receiver and the scopes`() throws {
+        let home = try Home(["CREDMGR_STORE": "file"])
+        let scenario = try AuthorizationScenario("scope-from-www-authenticate")
+        // Standard error is a file, which the browser copies before it opens the page.
+        let printed = "outside/printed", seen = "outside/seen"
+        let browser = try home.write(
+            """
+            #!/bin/sh
+            cp '\(home.path)/\(printed)' '\(home.path)/\(seen)'
+            exec curl -sL -o /dev/null "$1"
+
+            """, to: "outside/browser", mode: 0o700)
+        let login = home.command(["login", "--resource", scenario.api], ["BROWSER": browser])
+        let shell = ChildProcess(
+            "/bin/sh", ["-c", "exec \"$0\" \"$@\" 2>'\(home.path)/\(printed)'", login.program] + login.arguments,
+            environment: login.environment)
+        #expect(try shell.run().exitStatus == 0, "\(home.text(of: printed) ?? "")")
+        let notice = """
+            \(scenario.origin) names the authorization server \(scenario.issuer). The page is of \(scenario.issuer); \
+            \(scenario.issuer) receives the tokens; scope: mcp:basic
+
+            """
+        let before = try #require(home.text(of: seen))
+        #expect(before.contains(notice), "\(before)")
+        #expect(!before.contains("Signed in as"))
+        #expect(try scenario.requests(to: "/token").count == 1)
+    }
 
     @Test func `With a private scheme the handler that saves the pasting is named`() throws {
         let home = try Home(), tenant = try DemoTenant()

@@ -330,6 +330,16 @@ import Testing
         #expect(outcome.issued?.accessToken?.scope == ["openid"])
         #expect(outcome.issued?.grant.refreshToken?.reveal() == "rt-2-narrow")
         #expect(outcome.issued?.grant.scope == ["openid"])
+        #expect(
+            outcome.issued?.warnings.map(\.description) == ["the provider grants less than at the sign-in: openid"])
+    }
+
+    @Test func `a response that names the granted scope in another way counts, with a warning`() throws {
+        let renamed: JSONValue = ["access_token": "at-2", "scope": "mail", "refresh_token": "rt-2-renamed"]
+        let outcome = try outcome(of: ["mail.read"], [(200, renamed)])
+        #expect(outcome.error == nil && outcome.issued?.accessToken?.token.reveal() == "at-2")
+        #expect(outcome.issued?.grant.refreshToken?.reveal() == "rt-2-renamed")
+        #expect(outcome.issued?.warnings.map(\.description) == ["the provider granted mail instead of mail.read"])
     }
 
     @Test func `a second response that is no refusal is not passed over`() throws {

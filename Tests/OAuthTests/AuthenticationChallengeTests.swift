@@ -31,6 +31,18 @@ import Testing
         #expect(AuthenticationChallenge.parse(fields).contains(where: \.asksForFreshToken) == helps)
     }
 
+    @Test(arguments: [
+        "Bearer resource_metadata=https://api.example/a?b=c;d",
+        "Bearer resource_metadata=https://api.example/a?b=c;d ",
+        "Bearer realm=x, resource_metadata=https://api.example/a?b=c;d, scope=y",
+        "Bearer Resource_Metadata = https://api.example/a?b=c;d,Basic realm=z",
+    ])
+    func `reads an address without quotes up to a comma or a blank`(field: String) {
+        #expect(
+            AuthenticationChallenge.parse([field]).first?.parameters["resource_metadata"]
+                == "https://api.example/a?b=c;d")
+    }
+
     @Test func `takes the first of a repeated parameter`() {
         let challenges = AuthenticationChallenge.parse([
             #"Bearer error="invalid_token", ERROR="insufficient_scope""#

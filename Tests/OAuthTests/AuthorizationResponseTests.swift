@@ -19,6 +19,14 @@ import Testing
         (loopback, " \"http://localhost:51873/?state=s&code=abc\" \n", "abc"),
         (loopback, "<http://localhost:51873/?state=s&code=abc>", "abc"),
         (loopback, "'code=abc&state=s'", "abc"),
+        (loopback, "`http://localhost:51873/?state=s&code=abc`", "abc"),
+        (loopback, "\u{201C}http://localhost:51873/?state=s&code=abc\u{201D}", "abc"),
+        (loopback, "\u{201E}http://localhost:51873/?state=s&code=abc\u{201C}", "abc"),
+        (loopback, "\u{2018}http://localhost:51873/?state=s&code=abc\u{2019}", "abc"),
+        (loopback, "\u{AB}\u{A0}http://localhost:51873/?state=s&code=abc\u{202F}\u{BB}", "abc"),
+        (loopback, "\u{BB}http://localhost:51873/?state=s&code=abc\u{AB}", "abc"),
+        (loopback, "\u{FEFF}http://localhost:51873/?state=s&code=abc\r\n", "abc"),
+        (loopback, "\u{A0}http://localhost:51873/?code=abc&state=s\u{200B}\u{2060}", "abc"),
         (loopback, "code=abc&state=s", "abc"),
         (loopback, "?code=abc&state=s", "abc"),
         (loopback, "  #state=s&code=abc\r\n", "abc"),
@@ -137,6 +145,7 @@ import Testing
         "error=access_denied&error_description=%E9t%E9&state=s",
         "error=access_denied&state=s&x=%zz", "error=access_denied&error_description=a&error_description=b&state=s",
         "error_description=%e&error_uri=%&error=access_denied&state=s",
+        "error=access_denied&error=access_denied&state=s", "error=access_denied&error=server_error&state=s",
     ]) func `an unreadable text beside it does not hide a refusal`(parameters: String) throws {
         let text = Self.loopback + "?" + parameters
         #expect(RedirectState.isPresent("s", in: text))

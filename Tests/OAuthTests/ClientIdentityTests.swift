@@ -65,7 +65,7 @@ import Testing
         (201, #"{"client_id":7}"#, .malformedReply), (201, #"{"client_id":"a\u0007b"}"#, .malformedReply),
         (201, #"{"client_id":"a","client_id":"b"}"#, .malformedReply),
         // The ID of a client that is known by its document.
-        (201, #"{"client_id":"https://evil.example/client.json"}"#, .malformedReply),
+        (201, #"{"client_id":"https://evil.example/client.json"}"#, .validationFailed),
         (201, #"{"client_id":"a","redirect_uris":["https://evil.example/"]}"#, .malformedReply),
         (201, #"{"client_id":"a","client_secret":"x\ny"}"#, .malformedReply),
         (201, #"{"client_id":"a","client_secret":{}}"#, .malformedReply),
@@ -73,6 +73,10 @@ import Testing
         (
             201,
             #"{"client_id":"a","registration_access_token":"t","registration_client_uri":"http://op.example/c"}"#,
+            .validationFailed
+        ),
+        (
+            201, #"{"client_id":"a","registration_access_token":"t","registration_client_uri":"/register/c"}"#,
             .malformedReply
         ),
         (400, #"{"error":"invalid_redirect_uri"}"#, .configuration),
@@ -161,13 +165,14 @@ import Testing
         "authorization_endpoint": "https://op.example/authorize",
     ]
 
-    private func find(challenge: String?, at place: String?, _ document: JSONValue) throws
-        -> ResourceDiscovery.DiscoveredResource
-    {
+    private func find(
+        challenge: String?, at place: String?, _ document: JSONValue, servers: [(String, JSONValue)] = []
+    ) throws -> ResourceDiscovery.DiscoveredResource {
         world.provider.expect("GET", Self.api) { _ in
             HTTPResponse(status: 401, headers: challenge.map { [("www-authenticate", $0)] } ?? [])
         }
         if let place { world.provider.expect("GET", place, document) }
+        for (place, document) in servers { world.provider.expect("GET", place, document) }
         return try ResourceDiscovery(in: world.context).find(try #require(URI(Self.api)))
     }
 
@@ -223,6 +228,8 @@ import Testing
             (["authorization_servers": ["http://op.example"]], .validationFailed),
             (["authorization_servers": ["javascript:x"]], .validationFailed),
             (["bearer_methods_supported": ["query"]], .unsupported),
+            // The error is that of the first server.
+            (["authorization_servers": ["http://127.0.0.1:9200", ""]], .validationFailed),
         ] as [(JSONValue, ErrorCode)])
     func `metadata with foreign addresses is refused`(changes: JSONValue, code: ErrorCode) throws {
         let error = #expect(throws: CredentialError.self) {
@@ -262,12 +269,77 @@ import Testing
         #expect(world.provider.missing == 0)
     }
 
-    @Test(arguments: ["http://api.example/meta", "file:///etc/passwd", "meta"])
-    func `a challenge without https is not followed`(place: String) throws {
+    private static let unusable = [
+        "http://api.example/meta", "file:///etc/passwd", "meta", "/meta", "",
+        "https://api.example/.well-known/oauth-protected-resource/v1/tasks#part", "https://evil.example/meta",
+        "https://127.0.0.1:8443/meta",
+    ]
+    private static let root = "https://api.example/.well-known/oauth-protected-resource"
+    /// The metadata of the server, and its place.
+    private static let own = ("https://op.example/.well-known/openid-configuration", server)
+
+    @Test(arguments: unusable)
+    func `a challenge without https, or of another origin, is not followed`(place: String) throws {
+        world.provider.expect("GET", Self.api) { _ in
+            HTTPResponse(
+                status: 401, headers: [("www-authenticate", "Bearer resource_metadata=\"\(place)\"")])
+        }
+        for place in [Self.root + "/v1/tasks", Self.root] {
+            world.provider.expect("GET", place) { _ in HTTPResponse(status: 404) }
+        }
         let error = #expect(throws: CredentialError.self) {
-            try find(challenge: "Bearer resource_metadata=\"\(place)\"", at: nil, [:])
+            try ResourceDiscovery(in: world.context).find(try #require(URI(Self.api)))
         }
         #expect(error?.code == .validationFailed)
+        #expect(error?.message.hasPrefix("the challenge of \(Self.api) points to metadata ") == true)
+        #expect(world.provider.missing == 0)
+    }
+
+    @Test(arguments: unusable.map { "Bearer resource_metadata=\"\($0)\"" } + ["Bearer resource_metadata=meta"])
+    func `a challenge that is not followed does not hide the well-known place`(challenge: String) throws {
+        let finding = try find(
+            challenge: challenge, at: Self.root + "/v1/tasks", Self.document(["resource": .string(Self.api)]),
+            servers: [Self.own])
+        #expect(finding.resource?.resource == Self.api)
+        #expect(world.provider.missing == 0)
+        #expect(world.notes.all.contains { $0.contains("points to metadata") })
+    }
+
+    @Test func `a challenge whose address has no quotes is followed`() throws {
+        let finding = try find(
+            challenge: "Negotiate YII=, Bearer resource_metadata=\(Self.root)/v1, scope=a", at: Self.root + "/v1",
+            Self.document(), servers: [Self.own])
+        #expect(finding.resource?.resource == "https://api.example/v1")
+        #expect(finding.challengedScope == ["a"])
+    }
+
+    @Test func `a request that gets no connection is followed by POST and the well-known places`() throws {
+        world.provider.expectNoConnection("GET", Self.api)
+        world.provider.expectNoConnection("POST", Self.api)
+        world.provider.expect(
+            "GET", Self.root + "/v1/tasks", Self.document(["resource": .string(Self.api)]))
+        world.provider.expect("GET", "https://op.example/.well-known/openid-configuration", Self.server)
+        let finding = try ResourceDiscovery(in: world.context).find(try #require(URI(Self.api)))
+        #expect(finding.resource?.resource == Self.api)
+    }
+
+    @Test(arguments: ["", "/auth", "http://as.internal", "https://127.0.0.1:9200", "https://op.example/#part"])
+    func `a server that cannot be used does not hide the next one`(first: String) throws {
+        let finding = try find(
+            challenge: "Bearer resource_metadata=\"\(Self.root)/v1\"", at: Self.root + "/v1",
+            Self.document([
+                "authorization_servers": [.string(first), "https://op.example"], "bearer_methods_supported": [],
+            ]), servers: [Self.own])
+        #expect(finding.server.issuer == "https://op.example")
+        #expect(world.provider.missing == 0)
+    }
+
+    @Test func `a server whose metadata is another's does not hide the next one`() throws {
+        let finding = try find(
+            challenge: "Bearer resource_metadata=\"\(Self.root)/v1\"", at: Self.root + "/v1",
+            Self.document(["authorization_servers": ["https://other.example", "https://op.example"]]),
+            servers: [("https://other.example/.well-known/openid-configuration", Self.server), Self.own])
+        #expect(finding.server.issuer == "https://op.example")
     }
 }
 

@@ -127,7 +127,7 @@ extension JSONValue {
         arguments: [
             ["alg": "none"], ["alg": "None"], ["alg": "HS256", "kid": "key-ES256"],
             ["alg": "RS256", "kid": "key-ES256"],
-            ["alg": "ES256", "kid": "unknown"], ["alg": "ES256", "kid": "KEY-ES256"], ["alg": "ES256", "kid": 1],
+            ["alg": "ES256", "kid": "unknown"], ["alg": "ES256", "kid": "KEY-ES256"],
             ["kid": "key-ES256"], ["alg": 1], ["alg": "ES384", "kid": "key-ES256"],
             ["alg": "ES256", "kid": "key-ES256", "crit": ["exp"]],
             ["alg": "ES256", "kid": "key-ES256", "crit": []],
@@ -229,9 +229,26 @@ extension JSONValue {
         let ordinary = changed { Base64URL.encodeOrdinary(Base64URL.decode($0) ?? []) }
         _ = try minter.validate(token, with: keySet([changed { $0 + "=" }]))
         _ = try minter.validate(token, with: keySet([ordinary]))
-        for wrong in [changed { $0 + "==" }, changed { $0 + "\n" }, changed { "=" + $0 }] {
+        _ = try minter.validate(token, with: keySet([changed { "\($0.prefix(9))\r\n \($0.dropFirst(9))=\n" }]))
+        for wrong in [changed { $0 + "==" }, changed { "=" + $0 }] {
             #expect(throws: CredentialError.self) { try minter.validate(token, with: keySet([wrong])) }
         }
+    }
+
+    @Test(
+        arguments: [
+            ["use": ""], ["alg": ""], ["use": .null], ["key_ops": []], ["kid": ""], ["kid": 1], ["kid": .null],
+            ["use": "", "alg": "", "key_ops": [], "kid": 7],
+        ] as [JSONValue])
+    func `an optional member of a key that says nothing is passed over`(change: JSONValue) throws {
+        let own = JSONValue.object(try #require(minter.keys[.es256]).publicJWK).merging(change)
+        _ = try minter.validate(try minter.token(.es256), with: keySet([own]))
+    }
+
+    @Test(arguments: ["", 1, .null] as [JSONValue])
+    func `a kid of a token that is no name is none`(kid: JSONValue) throws {
+        let header: JSONValue = ["alg": "ES256", "kid": kid]
+        _ = try minter.validate(try minter.token(.es256, header: header.object))
     }
 
     @Test func `never takes an encryption key or a key for another algorithm`() throws {

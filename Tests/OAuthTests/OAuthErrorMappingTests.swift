@@ -31,6 +31,8 @@ import Testing
         ("consent_required", .authorize, 0, .signInRequired),
         ("unsupported_response_type", .authorize, 0, .configuration),
         ("redirect_uri_mismatch", .authorize, 0, .configuration), ("server_error", .authorize, 0, .temporary),
+        ("token_not_found", .refresh, 404, .signInRequired),
+        ("refresh_token_not_found", .refresh, 400, .signInRequired),
         ("expired_token", .devicePoll, 400, .temporary), ("something_new", .authorize, 0, .denied),
     ]) func `maps a refusal`(code: String, operation: ProviderOperation, status: Int, expected: ErrorCode) {
         let refusal = OAuthError(code: code, status: status == 0 ? nil : status)

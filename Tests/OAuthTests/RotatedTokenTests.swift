@@ -14,6 +14,41 @@ import Testing
 
     private static let form = "application/x-www-form-urlencoded"
 
+    @Test(
+        arguments: [
+            ("refresh_token=the-new-token\r\n", form), ("\n refresh_token=the-new-token&a=b", form),
+            ("a=b& refresh_token=the-new-token \n&c=d", form),
+            (#"{"error":"","refresh_token":"the-new-token"}"#, "application/json"),
+            (#"{"error":{},"refresh_token":"the-new-token"}"#, "application/json"),
+            (#"{"error":[ ],"refresh_token":"the-new-token"}"#, "application/json"),
+            (#"{"refresh_token":"","refresh_token":"the-new-token"}"#, "application/json"),
+            (#"{"refresh_token":"the-new-token","refresh_token":""}"#, "application/json"),
+            ("Warning: bad \"{\" in x\n{\"refresh_token\":\"the-new-token\"}", "text/html"),
+            ("Warning: { \"{\" in x\n{\"refresh_token\":\"the-new-token\"}", "text/html"),
+            ("Warning: {x \"{y\"{\n{\"refresh_token\":\"the-new-token\"}", "text/html"),
+            (#"{"n":{"a":[1,2},"refresh_token":"the-new-token"}"#, "application/json"),
+            (#"{"n":[1,2},"refresh_token":"the-new-token"}"#, "application/json"),
+            (#"{"n":[{"a":1],"refresh_token":"the-new-token"}"#, "application/json"),
+            (#"{"n":{"a":1],"refresh_token":"the-new-token"}"#, "application/json"),
+        ])
+    func `finds the token`(body: String, type: String) { #expect(token(body, type: type) == "the-new-token") }
+
+    @Test(arguments: [
+        #"{"error":{"code":"x"},"refresh_token":"the-new-token"}"#,
+        #"{"error":["x"],"refresh_token":"the-new-token"}"#,
+        #"{"error":"","error":"x","refresh_token":"the-new-token"}"#,
+        #"{"n":{"refresh_token":"the-new-token"}}"#, #"{"refresh_token":["the-new-token"]}"#,
+    ])
+    func `takes no token of a refusal, and none that lies deeper`(body: String) { #expect(token(body) == nil) }
+
+    @Test func `many braces and quotes cost no more than a few`() {
+        for piece in ["{", "{\"", "{\"x{\\\"", "{\"{\" ", "[", "{\"n\":[", "]}"] {
+            let braces = String(repeating: piece, count: (1 << 18) / piece.utf8.count)
+            #expect(token(braces) == nil)
+            #expect(token("{\"n\":[" + braces) == nil)
+        }
+    }
+
     @Test func `a value that the end cuts off is none`() {
         #expect(token(#"{"refresh_token":"the-new-token","x":"y"#, isCut: true) == "the-new-token")
         #expect(token(#"{"refresh_token":"the-new-to"#, isCut: true) == nil)

@@ -26,7 +26,10 @@ import Testing
             (#", "expires_in": """#, 600), (#", "expires_in": null"#, 600), (#", "expires_in": true"#, 600),
             (#", "expires_in": []"#, 600), (#", "expires_in": {}"#, 600),
             (#", "expires_on": 1700000100"#, 100), (#", "expires_on": "1700000100""#, 100),
-            (#", "expires_on": 1e300"#, 31_536_000), (#", "expires_on": 1"#, 1 - 1_700_000_000),
+            (#", "expires_on": 1e300"#, 31_536_000), (#", "expires_on": 1"#, 1),
+            (#", "expires_on": 3599"#, 3599), (#", "expires_on": "315359999""#, 31_536_000),
+            (#", "expires_on": 1600000000"#, 600), (#", "expires_on": 1700000000"#, 600),
+            (#", "expires_on": 0"#, 600), (#", "expires_on": -5"#, 600),
             (#", "expires_in": 50, "expires_on": 1700000100"#, 50),
             (#", "expires_in": null, "expires_on": 1700000100"#, 100),
             (#", "not_before": "1442340812", "expires_in": "60""#, 60),
@@ -44,6 +47,7 @@ import Testing
             (#""refresh_token_expires_in": 0, "refresh_expires_in": 50"#, 50),
             (#""refresh_token_expires_in": 50, "refresh_expires_in": -1"#, 50),
             (#""refresh_expires_in": 0, "refresh_token_expires_at": 1700000100"#, 100),
+            (#""refresh_token_expires_at": 1600000000"#, nil), (#""refresh_token_expires_at": 50"#, 50),
             (#""refresh_token_expires_in": 0, "refresh_expires_in": 0"#, nil), (#""x": 1"#, nil),
         ] as [(String, Int64?)])
     func `the smaller lifetime of a refresh token counts`(members: String, expected: Int64?) throws {
@@ -77,6 +81,7 @@ import Testing
         #"{"access_token": "t", "id_token": 7}"#, #"{"access_token": "t", "token_type": "mac"}"#,
         #"{"access_token": "t", "token_type": "DPoP"}"#, #"{"access_token": "t", "token_type": 1}"#,
         #"{"id_token": "i"}"#,
+        #"{"access_token": "t", "refresh_token": ""# + String(repeating: "a", count: 65_537) + #""}"#,
     ]) func `refuses`(text: String) {
         let error = #expect(throws: CredentialError.self) { try read(text) }
         #expect(error?.code == .malformedReply)
@@ -129,24 +134,39 @@ import Testing
         #expect(error?.code == code)
     }
 
-    @Test(arguments: [
-        (400, #"{"error":"invalid_grant","error_description":"d","error_uri":"u"}"#, "invalid_grant", 400),
-        (401, #"{"error":"invalid_client"}"#, "invalid_client", 401),
-        (403, #"{"error":"invalid_code"}"#, "invalid_code", 403),
-        (404, #"{"error":"invalid_grant"}"#, "invalid_grant", 404),
-        (400, "", "", 400), (403, "", "", 403), (400, "oops", "unknown", 400), (400, "{}", "unknown", 400),
-        (400, #"{"error":{"message":"x"}}"#, "unknown", 400), (400, #"{"error":""}"#, "unknown", 400),
-        (200, #"{"error":"bad_verification_code","error_description":"x"}"#, "bad_verification_code", 200),
-        (400, "error=invalid_grant&error_description=x", "invalid_grant", 400),
-        (400, #"{"status":400,"message":"authorization_pending"}"#, "authorization_pending", 400),
-        (400, #"{"status":400,"message":"gone"}"#, "unknown", 400),
-        (400, #"{"status":"BAD_REFRESH_TOKEN","message":"gone"}"#, "BAD_REFRESH_TOKEN", 400),
-        (400, #"{"error":{"code":"invalid_grant","message":"x"}}"#, "invalid_grant", 400),
-        (400, #"{"errors":[{"errorType":"invalid_grant","message":"x"}]}"#, "invalid_grant", 400),
-        (401, #"{"errorCode":"E0000011","errorSummary":"x"}"#, "E0000011", 401),
-        (200, #"{"errcode":40030,"errmsg":"x"}"#, "40030", 200), (200, #"{"ok":false,"error":"e"}"#, "e", 200),
-        (400, #"{"error":"e","error_description":"cut "#, "e", 400),
-    ]) func `knows refusals`(status: Int, body: String, code: String, kept: Int) throws {
+    @Test(
+        arguments: [
+            (400, #"{"error":"invalid_grant","error_description":"d","error_uri":"u"}"#, "invalid_grant", 400),
+            (401, #"{"error":"invalid_client"}"#, "invalid_client", 401),
+            (403, #"{"error":"invalid_code"}"#, "invalid_code", 403),
+            (404, #"{"error":"invalid_grant"}"#, "invalid_grant", 404),
+            (400, "", "", 400), (403, "", "", 403), (400, "oops", "unknown", 400), (400, "{}", "unknown", 400),
+            (400, #"{"error":{"message":"x"}}"#, "unknown", 400), (400, #"{"error":""}"#, "unknown", 400),
+            (200, #"{"error":"bad_verification_code","error_description":"x"}"#, "bad_verification_code", 200),
+            (400, "error=invalid_grant&error_description=x", "invalid_grant", 400),
+            (400, #"{"status":400,"message":"authorization_pending"}"#, "authorization_pending", 400),
+            (400, #"{"status":400,"message":"gone"}"#, "unknown", 400),
+            (400, #"{"status":"BAD_REFRESH_TOKEN","message":"gone"}"#, "BAD_REFRESH_TOKEN", 400),
+            (400, #"{"error":{"code":"invalid_grant","message":"x"}}"#, "invalid_grant", 400),
+            (400, #"{"errors":[{"errorType":"invalid_grant","message":"x"}]}"#, "invalid_grant", 400),
+            (401, #"{"errorCode":"E0000011","errorSummary":"x"}"#, "E0000011", 401),
+            (200, #"{"errcode":40030,"errmsg":"x"}"#, "40030", 200), (200, #"{"ok":false,"error":"e"}"#, "e", 200),
+            (400, #"{"error":"e","error_description":"cut "#, "e", 400),
+            (200, #"{"access_token":null,"error":"e"}"#, "e", 200),
+            (200, #"{"access_token":"","error":"e"}"#, "e", 200),
+            (200, "error=e&error_description=x", "e", 200), (200, "\nerror=e\r\n", "e", 200),
+            (200, #"{"error":"e","error_description":"x",}"#, "e", 200),
+            (200, #"{"ok":false,"error":"e","access_token":null,}"#, "e", 200),
+            (400, #"{"error":null,}"#, "unknown", 400), (400, #"{"error":{"code":"e"},}"#, "unknown", 400),
+            (400, #"{"error":["e"]}"#, "e", 400), (200, #"{"error":[{"code":"e","message":"x"}]}"#, "e", 200),
+            (400, #"{"error_code":"e_f","msg":"x","code":400}"#, "e_f", 400),
+            (200, #"{"code":20037,"msg":"x"}"#, "20037", 200),
+            (200, #"{"success":false,"message":"x"}"#, "unknown", 200),
+            (200, #"{"status":"error","message":"authorization_pending"}"#, "authorization_pending", 200),
+            (200, #"{"errors":{"refresh_token":["is invalid"]}}"#, "unknown", 200),
+            (200, #"{"error_description":"x"}"#, "unknown", 200),
+        ] as [(Int, String, String, Int)])
+    func `knows refusals`(status: Int, body: String, code: String, kept: Int) throws {
         guard case .refused(let refusal) = try sort(status, body, "text/plain") else {
             Issue.record("not a refusal")
             return
@@ -162,6 +182,11 @@ import Testing
         (#"{"errors":[{"errorType":"e","message":"why"}],"success":false}"#, "why"),
         (#"{"errors":["why"]}"#, "why"), (#"{"errorCode":"E1","errorSummary":"why"}"#, "why"),
         (#"{"errcode":1,"errmsg":"why"}"#, "why"), ("no healthy upstream", "no healthy upstream"),
+        (#"{"code":400,"msg":"why"}"#, "why"), (#"{"Message":"why"}"#, "why"),
+        (#"{"error_code":100,"error_msg":"why"}"#, "why"), (#"{"title":"why","status":400}"#, "why"),
+        (#"{"title":"x","detail":"why"}"#, "why"),
+        (#"{"errors":{"refresh_token":["is invalid"]}}"#, "refresh_token: is invalid"),
+        (#"{"errors":{"n":[],"refresh_token":"is invalid"}}"#, "refresh_token: is invalid"),
     ]) func `finds the provider's reason wherever it stands`(body: String, reason: String) throws {
         guard case .refused(let refusal) = try sort(400, body, "text/plain") else {
             Issue.record("not a refusal")
@@ -170,6 +195,57 @@ import Testing
         #expect(refusal.description == reason)
         let error = OAuthErrorMapping.error(refusal, in: .refresh, type: "T")
         #expect(error.message.contains(reason) && error.message.contains("HTTP status 400"), "\(error.message)")
+    }
+
+    @Test(arguments: [
+        #"{"access_token":"t","error":"e"}"#, #"{"access_token":"t","error":""}"#, #"{"error":""}"#,
+        #"{"error":{}}"#, #"{"error":[]}"#, #"{"code":0,"msg":"ok"}"#, #"{"code":200,"message":"ok"}"#,
+        #"{"code":7,"name":"Ada"}"#, #"{"access_token":"t","code":7,"msg":"x"}"#, #"{"errors":[]}"#,
+    ]) func `a member without an error refuses nothing`(body: String) throws {
+        guard case .object = try sort(200, body) else {
+            Issue.record("not an object")
+            return
+        }
+    }
+
+    @Test func `the code and reason of a refusal do not have to be UTF-8, whatever its status`() throws {
+        let body = Array(#"{"error":"invalid_grant","error_description":"f"#.utf8) + [0xFC] + Array(#"r"}"#.utf8)
+        for status in [200, 400] {
+            guard
+                case .refused(let refusal) = try EndpointResponse.sort(
+                    HTTPResponse(status: status, body: body), from: "token endpoint")
+            else {
+                Issue.record("not a refusal")
+                return
+            }
+            #expect(refusal.code == "invalid_grant" && refusal.description?.hasPrefix("f") == true)
+        }
+    }
+
+    @Test(arguments: [
+        (500, #"{"error":"e","error_description":"why"}"#, "failed: HTTP status 500 (e: why)"),
+        (503, "maintenance", "failed: HTTP status 503 (maintenance)"), (502, "<p>x", "failed: HTTP status 502"),
+        (429, #"{"message":"why"}"#, "is limiting requests: HTTP status 429 (why)"),
+        (503, "", "failed: HTTP status 503"),
+        (400, "<html>", "returned a web page instead of JSON (HTTP status 400)"),
+        (401, "<error><code>x</code></error>", "returned a web page instead of JSON (HTTP status 401)"),
+        (200, "<html>", "returned a web page instead of JSON"),
+    ])
+    func `a failure has the status and the provider's reason`(status: Int, body: String, end: String) {
+        let error = #expect(throws: CredentialError.self) { try sort(status, body, "text/plain") }
+        #expect(error?.code == .temporary && error?.message.hasSuffix(end) == true, "\(error?.message ?? "")")
+    }
+
+    @Test func `a challenge has the reason of a refusal without a body`() throws {
+        let challenge = #"Bearer error="invalid_token", error_description="why it is""#
+        let response = HTTPResponse(status: 401, headers: [("www-authenticate", challenge)])
+        guard case .refused(let refusal) = try EndpointResponse.sort(response, from: "token endpoint") else {
+            Issue.record("not a refusal")
+            return
+        }
+        let error = OAuthErrorMapping.error(refusal, in: .refresh, type: "T")
+        #expect(error.code == .signInRequired && error.keepsGrant)
+        #expect(error.message.hasSuffix("(invalid_token: why it is, HTTP status 401)"), "\(error.message)")
     }
 
     @Test func `an access token's own end shortens a lifetime that is guessed, and lengthens none`() throws {
@@ -189,7 +265,8 @@ import Testing
 
     @Test(arguments: [
         ("", "an empty body"), (" \n", "an empty body"), ("access_token=t&token_type=bearer", "form encoding"),
-        ("error=temporarily_unavailable&error_description=x", "form encoding"), ("{", "invalid JSON"),
+        ("error=&access_token=t", "form encoding"), ("access_token=t&error=e", "form encoding"),
+        ("{", "invalid JSON"), (#"{"access_token":"t","error":"e",}"#, "invalid JSON"),
         ("hello", "text/plain, not an object"), ("\u{FEFF}Not today.\r\n", "text/plain, not an object"),
         ("PHP Notice: x\n{}", "text/plain, not an object"), ("\"hello", "invalid JSON"),
         ("hello\0", "invalid JSON"), ("<html>", "a web page"), ("[]", "an array, not an object"),

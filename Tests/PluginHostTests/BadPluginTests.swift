@@ -116,7 +116,7 @@ private let done =
 
     @Test(
         arguments: [
-            ("url", "http://p.example/a?state=0123456789abcdef"), ("url", "javascript:alert(1)"), ("url", 7),
+            ("url", "javascript:alert(1)"), ("url", 7),
             ("url", "https://p.example/a?state=other-0123456789"), ("url", "https://p.example/a"),
             ("url", "https://p.example/a?state=0123456789abcdef&state=x"),
             ("url", "https://u:p@p.example/?state=0123456789abcdef"),
@@ -185,12 +185,29 @@ private let done =
             let error = #expect(throws: CredentialError.self) {
                 try asks(interaction, pages: pages, issuer: issuer, endpoints: endpoints)
             }
-            #expect(error?.code == .malformedReply)
+            #expect(error?.code == .validationFailed && error?.code.exitStatus == 7)
             #expect(
                 error?.message
                     == "the plugin canned sends you to https://p.example, which neither its manifest nor the account "
                     + "type names")
+            #expect(
+                error?.details == [
+                    "address: https://p.example", "author: the plugin canned",
+                    "rule: " + AddressAuthor.Rule.pages.rawValue,
+                ])
         }
+    }
+
+    @Test(arguments: ["open_url", "show_code"])
+    func `it sends people to no page without https, even of its own manifest`(kind: String) throws {
+        let state = "0123456789abcdef"
+        let interaction = JSONObject([
+            "kind": .string(kind), "url": .string("http://p.example/a?state=\(state)"), "state": .string(state),
+            "user_code": "AB-CD", "verification_uri": "http://p.example/d", "expires_in": 60,
+        ])
+        let error = #expect(throws: CredentialError.self) { try asks(interaction, pages: ["https://p.example"]) }
+        #expect(error?.code == .validationFailed)
+        #expect(error?.message.contains("the plugin canned sends you to http://p.example") == true)
     }
 
     @Test func `a page with the code in its address is one, too`() throws {
@@ -240,7 +257,7 @@ private let done =
         arguments: [
             ("interval", -1), ("interval", 0), ("interval", 100_000), ("interval", "5"), ("expires_in", -1),
             ("expires_in", .null), ("expires_in", .decimal("1e9")), ("user_code", ""), ("user_code", "A\u{0}B"),
-            ("user_code", .string(String(repeating: "A", count: 65))), ("verification_uri", "http://p.example"),
+            ("user_code", .string(String(repeating: "A", count: 65))),
             ("verification_uri_complete", "file:///etc/passwd"),
         ] as [(String, JSONValue)])
     func `a device code that does not hold is refused`(_ member: String, _ value: JSONValue) throws {

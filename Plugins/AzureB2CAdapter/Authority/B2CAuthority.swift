@@ -48,7 +48,8 @@ package struct B2CAuthority: Sendable, Hashable {
     package init(_ text: String) throws(Problem) {
         guard let address = URI(text) else { throw Problem("is not an absolute URL") }
         guard address.isWeb, address.isSecure else {
-            throw Problem("must be an https URL: http is only allowed for localhost")
+            let place = address.isWeb ? address.origin : address.scheme
+            throw Problem("must be an https URL: http is only allowed for localhost, not for \(place)")
         }
         guard address.fragment == nil else { throw Problem("must not have a fragment") }
         var components = address.pathComponents[...]

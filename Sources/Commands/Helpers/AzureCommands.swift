@@ -1,14 +1,17 @@
 import CommandLine
 import CredentialCore
 
-/// `credmgr az`: holds the commands that are called like those of the Azure CLI.
+/// `credmgr az`: holds the commands that are called like those of the Azure CLI, which takes its global options in
+/// front of a command, too.
 enum AzureCommands: CommandDescriptor {
-    static let spec = CommandSpec(["az"], role: .namespace, "the Azure CLI's commands for tokens")
+    static let spec = CommandSpec(
+        ["az"], role: .namespace, "the Azure CLI's commands for tokens", options: AzureOption.global)
 }
 
 /// `credmgr az account`.
 enum AzureAccountCommands: CommandDescriptor {
-    static let spec = CommandSpec(["az", "account"], role: .namespace, "the Azure CLI's commands for tokens")
+    static let spec = CommandSpec(
+        ["az", "account"], role: .namespace, "the Azure CLI's commands for tokens", options: AzureOption.global)
 }
 
 /// Tenants as account types name them.

@@ -54,13 +54,22 @@ struct KubernetesCommand: Command {
     ) throws(CredentialError) -> Target {
         guard let server = server(in: info) else { return try TargetResolver(session).target(options) }
         guard let destination = URI(server).flatMap(Destination.init) else {
-            throw CredentialError(.denied, "no token goes to '\(UntrustedText.shown(server, limit: 200))'")
+            throw AddressAuthor.refusal(
+                "the kubeconfig names the server '\(UntrustedText.shown(server, limit: 200))', which is not a URL "
+                    + "for tokens",
+                of: server, by: kubeconfig, rule: .destination, code: .denied)
         }
         switch try CredentialHelper(session).find(CredentialHelper.Query(destination: destination), options) {
         case .account(let target): return target
-        case .nothing(let refusal): throw CredentialError(.denied, refusal.text, hint: refusal.advice)
+        case .nothing(let refusal):
+            throw AddressAuthor.refusal(
+                "the kubeconfig names the server \(destination): \(refusal.text)", of: destination.description,
+                by: kubeconfig, rule: .destination, code: .denied, hint: refusal.advice)
         }
     }
+
+    /// The author of a server, in the details of an error.
+    private static var kubeconfig: LocalizedMessage { LocalizedMessage(verbatim: "the kubeconfig") }
 
     /// `spec.cluster.server`; empty if there is a cluster without such a string.
     private static func server(in info: String?) -> String? {

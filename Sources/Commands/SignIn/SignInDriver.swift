@@ -46,6 +46,9 @@ struct SignInDriver: Sendable {
         var step = first
         var shownCode: String?
         while case .interaction(let interaction, let pending) = step {
+            let isFirst = !hasAsked
+            hasAsked = true
+            if isFirst, let text = ServerNotice.text(request, interaction, pending) { session.notices.say(text) }
             // A device flow asks to show the same code at every turn.
             if case .showCode(let code, let address, let complete, _, let expires) = interaction, code != shownCode
             {
@@ -56,9 +59,6 @@ struct SignInDriver: Sendable {
                     "the code to be entered, \(SignInEnvironment.minutes(expires.seconds(since: clock.now))) left"
                 }
             }
-            let isFirst = !hasAsked
-            hasAsked = true
-            if isFirst, let text = ServerNotice.text(request, interaction, pending) { session.notices.say(text) }
             if isFirst, case .openURL(let page, _) = interaction {
                 AnotherPerson(plan).tellWhatIsSent(pending, at: page, session.notices)
             }

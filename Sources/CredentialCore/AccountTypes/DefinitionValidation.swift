@@ -1,13 +1,16 @@
 /// The rules for the values of a definition, shared by its JSON form and by importers of other forms.
 ///
 /// Each gives the fault of a value, in words that go on after the key's name ("is not an absolute URL"), or `nil`
-/// for a valid one. The words never quote the value: it may be a secret put at the wrong key.
+/// for a valid one. The words never quote the value: it may be a secret put at the wrong key. Only the origin of a
+/// URL with http is quoted.
 package enum DefinitionValidation {
     /// An endpoint, issuer or API: an `https` URL without fragment, or an `http` one of the loopback.
     package static func webAddress(_ text: String) -> LocalizedMessage? {
         guard let address = URI(text) else { return "is not an absolute URL" }
         guard address.isWeb else { return "is not an https URL" }
-        guard address.isSecure else { return "must be an https URL: http is only allowed for localhost" }
+        guard address.isSecure else {
+            return "must be an https URL: http is only allowed for localhost, not for \(address.origin)"
+        }
         return address.fragment == nil ? nil : "must not have a fragment"
     }
 

@@ -107,6 +107,8 @@ public struct IssuedTokens: Sendable {
     public var accessToken: AccessToken?
     /// The grant as it is now. A reply without a refresh token keeps the old one.
     public var grant: Grant
+    /// The warnings for the user, such as a scope that the provider no longer grants.
+    public var warnings: [LocalizedMessage] = []
 
     /// Makes a set of issued tokens.
     public init(accessToken: AccessToken?, grant: Grant) {

@@ -125,7 +125,7 @@ extension RefreshOperation {
         guard let token = issued.accessToken else {
             throw CredentialError(.malformedReply, "the provider's response to the refresh contains no token")
         }
-        var warnings = outcome.warnings
+        var warnings = outcome.warnings + issued.warnings
         do throws(CredentialError) { try accounts.tellEnding(of: outcome.tokenSet.account, in: job.group) } catch {
             warnings.append("cannot record that the grant has ended: \(error)")
         }

@@ -167,7 +167,7 @@ package struct RefreshOperation: Sendable {
         _ issued: IssuedTokens, _ job: RefreshJob, sent: Grant
     ) throws(CredentialError) -> RefreshOutcome {
         let now = accounts.clock.now
-        var warnings: [LocalizedMessage] = []
+        var warnings = issued.warnings
         var issued = issued
         // A token that was saved before validation counts as a rotation of its own.
         let latest = job.tokenSet.grants[job.key.policy] ?? sent

@@ -81,6 +81,64 @@ public enum AddressAuthor: Sendable, Hashable {
     }
 }
 
+extension AddressAuthor {
+    /// The party, for messages; `nil` for the user, who may name every address.
+    package var party: LocalizedMessage? {
+        switch self {
+        case .user: return nil
+        case .issuer(let host): return "the issuer at \(host)"
+        case .api(let host): return "the API at \(host)"
+        }
+    }
+
+    /// The rules for addresses, as the details of an error name them (`docs/explanation/threat-model.md`).
+    package enum Rule: String, Sendable, CaseIterable {
+        /// No address without encryption, but on this machine.
+        case https = "an address must be a URL with https, or with http on this machine"
+        /// An outside server reaches no program that trusts this machine or its network.
+        case network = "a server of another network must not name an address of this machine or its network"
+        /// No secret goes to a second server of an API's choice.
+        case oneOrigin = "all endpoints of an API's authorization server must be on one origin"
+        /// The page is of a server that receives the code.
+        case page = "a page must be on the origin of the issuer or of the token endpoint"
+        /// A document leads to no other server.
+        case sameOrigin = "the address must be on the origin of the server that names it"
+        /// Metadata is of the issuer that it was asked for.
+        case issuer = "metadata must be for the issuer that it was requested for"
+        /// Metadata is of the resource that it was asked for.
+        case resource = "metadata must be for the resource that it was requested for"
+        /// A response is of the issuer that the page belongs to.
+        case response = "the response of a page must be from the issuer of the sign-in"
+        /// The ID of a registered client is no address.
+        case clientID = "the ID of a client that a server registers must not be a URL"
+        /// The document of a client is about this client.
+        case clientDocument = "the document of a client must be about this client, without a secret"
+        /// A plugin opens declared pages only.
+        case pages = "a plugin may open only pages that its manifest or the account type names"
+        /// A token goes to the servers of its type only.
+        case destination = "a token may go only to servers that the account type or a rule names"
+    }
+
+    /// The error for an address that its author may not name. Each of these errors is made here, so that each one
+    /// names the address, its author and the rule.
+    ///
+    /// - Parameters:
+    ///   - message: the text for the user.
+    ///   - address: the address without any part that may be secret.
+    ///   - author: the document or the party that names the address.
+    ///   - code: another code than ``ErrorCode/validationFailed``: ``ErrorCode/configuration`` for a definition.
+    package static func refusal(
+        _ message: LocalizedMessage, of address: String, by author: LocalizedMessage, rule: Rule,
+        code: ErrorCode = .validationFailed, hint: LocalizedMessage? = nil
+    ) -> CredentialError {
+        CredentialError(
+            code, message, hint: hint,
+            details: [
+                "address: " + UntrustedText.shown(address), "author: \(author)", "rule: " + rule.rawValue,
+            ])
+    }
+}
+
 extension URI {
     /// The same address, named by another party.
     public func named(by author: AddressAuthor) -> URI {

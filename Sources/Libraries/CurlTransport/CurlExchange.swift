@@ -51,12 +51,16 @@ final class CurlExchange {
         return reply
     }
 
-    /// Decompresses a body that the server has compressed with gzip, unasked.
+    /// Decompresses a body that the server has compressed with gzip or deflate, unasked.
     private func decompress(_ reply: inout HTTPResponse) throws(CredentialError) {
-        guard let limit = maximumReplySize, observer.sink == nil, Gzip.begins(reply.body),
-            takesFaultyReply || reply.value(of: "content-encoding")?.lowercased().hasSuffix("gzip") == true
+        let coding = reply.value(of: "content-encoding")
+        guard let limit = maximumReplySize, observer.sink == nil,
+            let form = Compression(of: reply.body, coding: coding),
+            form != .gzip || takesFaultyReply || coding?.lowercased().hasSuffix("gzip") == true
         else { return }
-        let (bytes, isWhole) = try Gzip.decompressed(reply.body, limit: limit)
+        let (bytes, isWhole) = try form.decompressed(reply.body, limit: limit)
+        // A body that nothing marks as compressed may be plain.
+        if form == .deflate, !isWhole, bytes.count < limit { return }
         reply.body = bytes
         if !isWhole { reply.fault = bytes.count < limit ? unsound() : CurlFailure.tooLarge(host, limit) }
     }

@@ -29,17 +29,11 @@ final class ReachGuard {
 
     /// The error of a transfer that failed after a refusal; `nil` if no connection was refused.
     func error() -> CredentialError? {
-        guard let refused else { return nil }
-        let author: LocalizedMessage
-        switch address.author {
-        case .user: return nil
-        case .issuer(let host): author = "the issuer at \(host)"
-        case .api(let host): author = "the API at \(host)"
-        }
-        return CredentialError(
-            .validationFailed,
+        guard let refused, let author = address.author.party else { return nil }
+        return AddressAuthor.refusal(
             "\(address.host) is at \(refused.text), on this machine or its network: \(author) must not use this "
                 + "address",
+            of: "\(address.origin) at \(refused.text)", by: author, rule: .network,
             hint: "set the endpoint in the account type if you trust the address")
     }
 }

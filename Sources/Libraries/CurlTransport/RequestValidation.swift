@@ -8,9 +8,10 @@ enum RequestValidation {
     ///   ``ErrorCode/usage`` for a request that is no HTTP (RFC 9110 §5, §9).
     static func check(_ request: HTTPRequest) throws(CredentialError) {
         guard request.address.isSecure, !request.address.host.isEmpty else {
-            throw CredentialError(
-                .denied, "\(request.address.origin) is not a safe address for credentials",
-                hint: "use https; plain http is only allowed for localhost")
+            throw AddressAuthor.refusal(
+                "\(request.address.origin) is not a safe address for credentials", of: request.address.origin,
+                by: request.address.author.party ?? LocalizedMessage(verbatim: "the user"), rule: .https,
+                code: .denied, hint: "use https; plain http is only allowed for localhost")
         }
         guard HTTPField.isToken(request.method), request.method == request.method.uppercased() else {
             throw CredentialError(

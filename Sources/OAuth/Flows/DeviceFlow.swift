@@ -37,10 +37,11 @@ public struct DeviceFlow: Sendable {
         case .object(let object): members = object
         case .refused(let refusal): throw client.dialect.error(for: refusal, in: .deviceAuthorization)
         }
-        let authorization = try DeviceAuthorization(members, now: client.context.clock.now)
+        let document: LocalizedMessage = "the response of the \(place)"
+        let authorization = try DeviceAuthorization(members, from: document, now: client.context.clock.now)
         for page in [authorization.verificationURI, authorization.complete].compactMap(\.self) {
             try client.type.apiNamedServer?.check(openedPage: page, client.metadata)
-            try page.named(by: author).checkAuthor(as: "verification_uri")
+            try page.named(by: author).checkAuthor(as: "verification_uri", in: document)
         }
         var pending = JSONObject()
         pending["flow"] = .string(SignInFlow.device.rawValue)

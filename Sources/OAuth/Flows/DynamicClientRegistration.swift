@@ -42,7 +42,8 @@ package struct DynamicClientRegistration: Sendable {
     ///
     /// - Parameter metadata: the provider's.
     /// - Throws: ``ErrorCode/unsupported`` when the provider registers no clients; the error that a refusal means;
-    ///   ``ErrorCode/malformedReply`` for a response that cannot be used; ``ErrorCode/temporary``.
+    ///   ``ErrorCode/malformedReply`` for a response that cannot be used; ``ErrorCode/validationFailed`` for an
+    ///   address that the response may not name; ``ErrorCode/temporary``.
     package func register(
         _ request: Request, at metadata: ServerMetadata
     ) throws(CredentialError) -> Client {
@@ -123,11 +124,16 @@ package struct DynamicClientRegistration: Sendable {
         func malformed(_ what: LocalizedMessage) -> CredentialError {
             CredentialError(.malformedReply, "the response of the \(place) \(what)")
         }
+        let document: LocalizedMessage = "the response of the \(place)"
         guard let clientID = members["client_id"]?.string, !clientID.isEmpty, clientID.utf8.count <= 1_024,
-            DefinitionValidation.clientID(clientID) == nil,
-            // Such an ID would be read as that of a client known by its document.
-            !ClientIDMetadataDocument.isAddress(clientID)
+            DefinitionValidation.clientID(clientID) == nil
         else { throw malformed("has no usable client_id") }
+        // Such an ID would be read as that of a client known by its document.
+        guard !ClientIDMetadataDocument.isAddress(clientID) else {
+            throw AddressAuthor.refusal(
+                "the response of the \(place) has a URL as client_id, '\(UntrustedText.shown(clientID))'",
+                of: clientID, by: document, rule: .clientID)
+        }
         if let registered = members["redirect_uris"]?.array?.compactMap(\.string),
             !registered.contains(where: { ConstantTime.equal($0, request.redirectURI) })
         {
@@ -148,17 +154,24 @@ package struct DynamicClientRegistration: Sendable {
         if let token = try text("registration_access_token", members, malformed),
             let written = members["registration_client_uri"]?.string
         {
-            guard let address = URI(written)?.named(by: .api(host: endpoint.host)), address.isWeb,
-                address.isSecure, address.fragment == nil
-            else { throw malformed("has a registration_client_uri that is not an https URL") }
+            let member = "registration_client_uri"
+            guard let address = URI(written)?.named(by: .api(host: endpoint.host)), address.fragment == nil else {
+                throw malformed("has no usable \(member)")
+            }
+            guard address.isWeb, address.isSecure else {
+                // The path may have a secret in it.
+                throw AddressAuthor.refusal(
+                    ofUnprotected: address.isWeb ? address.origin : written, as: member, in: document)
+            }
             // A response to a registration cannot send a request with a token to another origin, least of all to
             // this machine.
-            guard [endpoint.origin, issuerOrigin].contains(address.origin), address.isNamedRightly else {
-                throw CredentialError(
-                    .validationFailed,
+            guard [endpoint.origin, issuerOrigin].contains(address.origin) else {
+                throw AddressAuthor.refusal(
                     "the response of the \(place) names \(address.origin) as registration_client_uri, "
-                        + "which is another origin")
+                        + "which is another origin",
+                    of: address.origin, by: document, rule: .sameOrigin)
             }
+            try address.checkAuthor(as: member, in: document)
             client.management = (address, Secret(token))
         }
         return client

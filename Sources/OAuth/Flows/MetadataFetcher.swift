@@ -253,7 +253,10 @@ public final class MetadataFetcher: Sendable {
         read: (JSONObject) throws(CredentialError) -> Content, answered: () -> Void = {}
     ) throws(CredentialError) -> Content {
         guard address.isSecure else {
-            throw CredentialError(.configuration, "'\(address.origin)' is not an https URL")
+            throw AddressAuthor.refusal(
+                "'\(address.origin)' is not an https URL", of: address.origin,
+                by: address.author.party ?? LocalizedMessage(verbatim: "the user"), rule: .https,
+                code: address.author == .user ? .configuration : .validationFailed)
         }
         var request = HTTPRequest(address: address, headers: [("accept", "application/json")])
         // A kept document that cannot be read must not be confirmed as unchanged.

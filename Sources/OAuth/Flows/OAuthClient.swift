@@ -173,8 +173,10 @@ public struct OAuthClient: Sendable {
         _ fields: [FormURLEncoding.Field], to endpoint: URI, proving prover: DPoPKey?, _ takesFaultyReply: Bool
     ) throws(CredentialError) -> Answer {
         guard endpoint.isSecure else {
-            throw CredentialError(
-                .configuration, "cannot send credentials to '\(endpoint.origin)': the URL must use https")
+            throw AddressAuthor.refusal(
+                "cannot send credentials to '\(endpoint.origin)': the URL must use https", of: endpoint.origin,
+                by: endpoint.author.party ?? LocalizedMessage(verbatim: "account type \(type.name)"), rule: .https,
+                code: endpoint.author == .user ? .configuration : .validationFailed)
         }
         let authentication = try authentication()
         let body = FormURLEncoding.encode(

@@ -24,10 +24,7 @@ public struct RefreshFlow: Sendable {
         let sent = scopeToSend(scope, request.grant)
         let issued = try refresh(request, naming: sent, for: wide)
         guard let token = issued.accessToken, request.grant.refreshToken != nil else { return issued }
-        guard sent.isEmpty else {
-            try check(issued, token, has: sent, request)
-            return issued
-        }
+        guard sent.isEmpty else { return try checked(issued, token, has: sent, request) }
         let isNarrower = !Self.lacking(token.scope, of: request.grant.scope).isEmpty
         return try isNarrower ? restored(issued, request, wide) : issued
     }
@@ -75,7 +72,7 @@ public struct RefreshFlow: Sendable {
             context.note("the provider refused the scope of the grant: \(error)")
         }
         if let token = issued.accessToken, !Self.lacking(token.scope, of: request.grant.scope).isEmpty {
-            context.note("the provider grants less than at the sign-in: \(Scope.text(token.scope))")
+            issued.warnings.append("the provider grants less than at the sign-in: \(Self.shown(token.scope))")
             issued.grant.scope = token.scope
         }
         return issued
@@ -84,24 +81,37 @@ public struct RefreshFlow: Sendable {
     /// Checks that a response has the scopes that a call asked for, if the sign-in neither asked for them nor got
     /// them: some providers leave out such a scope in place of a refusal. The new refresh token is saved even then.
     ///
-    /// Microsoft Entra ID and B2C grant scopes that no sign-in has named, and name them in their own way.
+    /// A response may name a granted scope in another way than the request, such as `mail` for `mail.read`. The
+    /// token counts then, with a warning. Microsoft Entra ID and B2C grant scopes that no sign-in has named, and
+    /// name all of them in their own way.
     ///
     /// - Throws: ``ErrorCode/configuration`` with ``CredentialError/refusesScope``.
-    private func check(
+    private func checked(
         _ issued: IssuedTokens, _ token: AccessToken, has sent: [String], _ request: RefreshRequest
-    ) throws(CredentialError) {
-        guard !client.dialect.alwaysSendsScope, token.key.bearer == .accessToken else { return }
+    ) throws(CredentialError) -> IssuedTokens {
+        guard !client.dialect.alwaysSendsScope, token.key.bearer == .accessToken else { return issued }
         let known = request.grant.scope + (GrantMetadata.requestedScope(in: request.grant.adapterState) ?? [])
-        guard !Self.lacking(token.scope + known, of: sent).isEmpty else { return }
+        let missing = Self.lacking(token.scope + known, of: sent)
+        guard !missing.isEmpty else { return issued }
+        if !Self.lacking(known + sent, of: token.scope).isEmpty {
+            var renamed = issued
+            let names = sent.filter(missing.contains)
+            renamed.warnings.append(
+                "the provider granted \(Self.shown(token.scope)) instead of \(Self.shown(names))")
+            return renamed
+        }
         let newer = issued.grant.refreshToken == request.grant.refreshToken ? nil : issued.grant.refreshToken
         try client.context.saveFirst(RefreshFinding(refreshToken: newer))
         var error = CredentialError(
             .configuration, "the provider refused the scope or resource",
             hint: LoginHint(type: client.type.name).hint,
-            details: ["scope: " + UntrustedText.shown(Scope.text(token.scope), limit: 300)])
+            details: ["scope: " + Self.shown(token.scope)])
         error.refusesScope = true
         throw error
     }
+
+    /// Scopes of a response for a message: at most 300 characters, without control characters.
+    private static func shown(_ scope: [String]) -> String { UntrustedText.shown(Scope.text(scope), limit: 300) }
 
     // MARK: One refresh
 

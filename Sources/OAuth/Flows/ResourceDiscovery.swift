@@ -149,26 +149,22 @@ package struct ResourceDiscovery: Sendable {
             step: "\(step): HTTP status \(response.status)")
     }
 
-    /// Returns the metadata of the resource; `nil` if it has no metadata.
+    /// Returns the metadata of the resource; `nil` if it has no metadata. A value of the challenge that cannot be
+    /// followed does not hide the well-known places: it is the reported error if these have no metadata.
     private func metadata(
         of address: URI, _ challenge: AuthenticationChallenge?, _ steps: inout [String]
     ) throws(CredentialError) -> ResourceMetadata? {
         var places = ResourceMetadata.locations(of: address)
+        var refusal: CredentialError?
         if let named = challenge?.parameters["resource_metadata"] {
-            guard let place = URI(named), place.isWeb, place.isSecure, place.fragment == nil else {
-                throw CredentialError(
-                    .validationFailed,
-                    "the challenge of \(address) points to metadata without https: "
-                        + "'\(UntrustedText.shown(named))'")
+            do throws(CredentialError) {
+                let place = try Self.place(named, in: address)
+                // The document may be at its well-known place only.
+                places = [place] + places.filter { $0 != place }
+            } catch {
+                context.note(error.message)
+                refusal = error
             }
-            // A resource does not choose the host of its metadata, which might be this machine's loopback.
-            guard place.origin == address.origin else {
-                throw CredentialError(
-                    .validationFailed,
-                    "the challenge of \(address) points to metadata of a foreign origin, \(place)")
-            }
-            // The document may be at its well-known place only.
-            places = [place] + places.filter { $0 != place }
         }
         var trouble: CredentialError?
         for place in places {
@@ -182,8 +178,28 @@ package struct ResourceDiscovery: Sendable {
                 if error.code != .configuration { trouble = trouble ?? error }
             }
         }
-        if let trouble { throw trouble }
+        if let failure = refusal ?? trouble { throw failure }
         return nil
+    }
+
+    /// The place of metadata that a challenge names.
+    ///
+    /// - Throws: ``ErrorCode/validationFailed`` for a place that is not followed.
+    private static func place(_ named: String, in address: URI) throws(CredentialError) -> URI {
+        let author = LocalizedMessage(verbatim: "the challenge of \(address)")
+        guard let place = URI(named), place.isWeb, place.isSecure, place.fragment == nil else {
+            throw AddressAuthor.refusal(
+                "the challenge of \(address) points to metadata without https: "
+                    + "'\(UntrustedText.shown(named))'",
+                of: named, by: author, rule: .https)
+        }
+        // A resource does not choose the host of its metadata, which might be this machine's loopback.
+        guard place.origin == address.origin else {
+            throw AddressAuthor.refusal(
+                "the challenge of \(address) points to metadata of a foreign origin, \(place)",
+                of: place.description, by: author, rule: .sameOrigin)
+        }
+        return place
     }
 
     private static func silence(of address: URI, _ steps: [String]) -> CredentialError {
@@ -203,27 +219,41 @@ package struct ResourceDiscovery: Sendable {
         }
         var failure: CredentialError?
         for name in preferred.map({ [$0] }) ?? resource.issuers {
-            let author = AddressAuthor.api(host: address.host)
-            guard let place = URI(name)?.named(by: author), place.isWeb, place.isSecure,
-                place.fragment == nil
-            else {
-                throw CredentialError(
-                    .validationFailed, "the authorization server of \(address.origin) is not a URL with https")
-            }
-            guard place.isNamedRightly else {
-                throw CredentialError(
-                    .validationFailed,
-                    "\(address.origin) names an authorization server on this machine or its network, \(place.origin)"
-                )
-            }
             do throws(CredentialError) {
+                let place = try Self.server(name, namedBy: address)
                 return try source.metadata(of: name, place, needs: needs, spelling: .ofAPI, in: context)
             } catch {
-                guard error.code == .configuration || error.code == .temporary else { throw error }
+                // The next server may do. A server that credmgr refuses gets a request for metadata at most.
+                guard [.configuration, .temporary, .malformedReply, .validationFailed].contains(error.code) else {
+                    throw error
+                }
+                context.note(error.message)
                 failure = failure ?? error
             }
         }
         throw failure ?? CredentialError(.unsupported, "\(address.origin) names no authorization server")
+    }
+
+    /// The address of an authorization server that the metadata of a resource names.
+    ///
+    /// - Throws: ``ErrorCode/validationFailed`` for an address that a resource may not name.
+    private static func server(_ name: String, namedBy address: URI) throws(CredentialError) -> URI {
+        let document: LocalizedMessage = "the metadata of \(address.origin)"
+        guard let place = URI(name)?.named(by: .api(host: address.host)), place.isWeb, place.isSecure,
+            place.fragment == nil
+        else {
+            throw AddressAuthor.refusal(
+                "\(address.origin) names an authorization server that is not a URL with https: "
+                    + "'\(UntrustedText.shown(name))'",
+                of: name, by: document, rule: .https)
+        }
+        guard place.isNamedRightly else {
+            throw AddressAuthor.refusal(
+                "\(address.origin) names an authorization server on this machine or its network, "
+                    + "\(place.origin)",
+                of: place.origin, by: document, rule: .network)
+        }
+        return place
     }
 
     /// The resource's own origin as authorization server, if it has a server's metadata (Model Context Protocol of

@@ -38,7 +38,9 @@ public struct SignOut: Sendable {
     }
 
     /// How providers say that they do not know a token any more.
-    private static let gone: Set<String> = ["invalid_token", "invalid_grant", "token_expired", "expired_token"]
+    private static let gone: Set<String> = [
+        "invalid_token", "invalid_grant", "token_expired", "expired_token", "token_inactive", "token_not_found",
+    ]
 
     /// Revokes one token.
     ///
@@ -53,7 +55,9 @@ public struct SignOut: Sendable {
         switch try EndpointResponse.sort(response, from: "revocation endpoint of \(endpoint.origin)") {
         case .object: return nil
         // The token is invalid already, as the request wants it (RFC 7009 §2.2).
-        case .refused(let refusal) where Self.gone.contains(refusal.code.lowercased()): return nil
+        case .refused(let refusal)
+        where Self.gone.contains(refusal.code.lowercased()) || DeadGrantWords.contain(refusal):
+            return nil
         case .refused(let refusal): return refusal
         }
     }

@@ -18,7 +18,7 @@ struct APINamedServer {
 
     /// Checks the metadata of the server.
     ///
-    /// - Throws: ``ErrorCode/validationFailed``, naming the address and the rule.
+    /// - Throws: ``ErrorCode/validationFailed``, naming the address, the API, the server and the rule.
     func check(_ metadata: ServerMetadata) throws(CredentialError) {
         for endpoint in AccountType.Endpoint.allCases {
             if let place = metadata.endpoints[endpoint] { try checkNetwork(of: place) }
@@ -31,7 +31,7 @@ struct APINamedServer {
             let isAlone = metadata.endpoints[.token].map { $0.origin == place.origin } ?? true
             guard isAlone, other == nil || other == place.origin else {
                 throw refused(
-                    place, "all endpoints of an API's authorization server must be on one origin")
+                    place, .oneOrigin, "all endpoints of an API's authorization server must be on one origin")
             }
             other = place.origin
         }
@@ -50,23 +50,28 @@ struct APINamedServer {
 
     private func checkPage(_ page: URI, _ metadata: ServerMetadata) throws(CredentialError) {
         guard page.origin == issuer.origin || page.origin == metadata.endpoints[.token]?.origin else {
-            throw refused(page, "its page must be on the origin of the issuer or of the token endpoint")
+            throw refused(page, .page, "its page must be on the origin of the issuer or of the token endpoint")
         }
     }
 
     private func checkNetwork(of place: URI) throws(CredentialError) {
         guard place.named(by: .api(host: api?.host ?? "")).isNamedRightly else {
-            throw refused(place, "an API on another network must not name an address of this network")
+            throw refused(
+                place, .network, "an API on another network must not name an address of this network")
         }
     }
 
-    private func refused(_ place: URI, _ rule: LocalizedMessage) -> CredentialError {
+    private func refused(
+        _ place: URI, _ rule: AddressAuthor.Rule, _ text: LocalizedMessage
+    ) -> CredentialError {
         let named = UntrustedText.shown(issuer.description)
         let name = String(issuer.host.map { $0 == ":" ? "-" : $0 })
-        return CredentialError(
-            .validationFailed,
+        return AddressAuthor.refusal(
             "\(api?.origin ?? "the API") named the authorization server \(named), and the server names "
-                + "\(place.origin): \(rule)",
+                + "\(place.origin): \(text)",
+            of: place.origin,
+            by: LocalizedMessage(verbatim: "the authorization server \(named) of \(api?.origin ?? "an API")"),
+            rule: rule,
             hint:
                 "if you trust the server, run: "
                 + "credmgr types add \(ShellQuoting.word(name)) --issuer \(ShellQuoting.word(named)) --register"

@@ -88,8 +88,10 @@ private struct ChallengeReader {
             if peek == UInt8(ascii: "="), !isPadding(at: position) {
                 position += 1
                 skip { $0 == 0x20 || $0 == 0x09 }
-                let value = peek == UInt8(ascii: "\"") ? takeQuoted() : takeToken()
                 let name = word.lowercased()
+                let isAddress = name == "resource_metadata"
+                let value =
+                    peek == UInt8(ascii: "\"") ? takeQuoted() : isAddress ? takeAddress() : takeToken()
                 if parameters[name] == nil { parameters[name] = value }
             } else {
                 finish()
@@ -112,6 +114,13 @@ private struct ChallengeReader {
     private mutating func takeToken() -> String {
         let start = position
         skip { $0 > 0x20 && $0 < 0x7F && !"\"(),/:;<=>?@[\\]{}".utf8.contains($0) }
+        return String(decoding: text[start..<position], as: UTF8.self)
+    }
+
+    /// Takes a URL without the quotes that its characters require (RFC 9110 §11.2): it ends at a comma or a blank.
+    private mutating func takeAddress() -> String {
+        let start = position
+        skip { $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: ",") && $0 != UInt8(ascii: "\"") }
         return String(decoding: text[start..<position], as: UTF8.self)
     }
 

@@ -78,7 +78,8 @@ package struct AuthorizationResponse: Sendable, Equatable {
         }
         if let received = self.issuer, let issuer {
             guard ConstantTime.equal(received, issuer) else {
-                throw Self.refused("it comes from another issuer, '\(UntrustedText.shown(received))'")
+                throw Self.refused(
+                    "it comes from another issuer, '\(UntrustedText.shown(received))'", issuer: received)
             }
         } else if self.issuer == nil, requiresIssuer, error == nil, !isBareCode {
             throw Self.refused("it lacks the issuer that the provider promises (RFC 9207)")
@@ -95,9 +96,9 @@ package struct AuthorizationResponse: Sendable, Equatable {
         var known: [String: String] = [:]
         for (name, value) in FormURLEncoding.decodeLeniently(parameters, strict: strictNames)
         where names.contains(name) {
-            // Only the description for the user may be unreadable or repeated.
+            // The parameters that decide must be readable and there once. Of any other the first value counts.
             guard let value else { throw refused("its '\(name)' is not form-encoded") }
-            guard known[name] == nil || explanations.contains(name) else {
+            guard known[name] == nil || !strictNames.contains(name) else {
                 throw refused("it has the parameter '\(name)' twice")
             }
             known[name] = known[name] ?? value
@@ -119,7 +120,6 @@ package struct AuthorizationResponse: Sendable, Equatable {
         "code", "state", "error", "error_description", "error_uri", "iss",
     ]
     private static let strictNames: Set<String> = ["code", "state", "iss"]
-    private static let explanations: Set<String> = ["error_description", "error_uri"]
 
     private static func isPrintable(_ text: String) -> Bool { text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F } }
 
@@ -128,29 +128,45 @@ package struct AuthorizationResponse: Sendable, Equatable {
         text.hasPrefix("?") || text.hasPrefix("#") ? String(text.dropFirst()) : text
     }
 
-    /// The text without blanks at its ends, and without the quotes or angle brackets that shells and mails put
-    /// around a URL.
+    /// The text without blanks at its ends, and without the quotes or angle brackets that shells, mails and chats
+    /// put around a URL.
     private static func trimmed(_ text: String) -> String {
-        func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
-        let pairs: [UInt8: UInt8] = [
-            UInt8(ascii: "\""): UInt8(ascii: "\""), UInt8(ascii: "'"): UInt8(ascii: "'"),
-            UInt8(ascii: "<"): UInt8(ascii: ">"),
-        ]
-        var bytes = Array(text.utf8)[...]
+        var scalars = Substring(text).unicodeScalars
         while true {
-            bytes = bytes.drop(while: isSpace)
-            while let last = bytes.last, isSpace(last) { bytes.removeLast() }
-            guard bytes.count > 1, let first = bytes.first, let last = bytes.last, pairs[first] == last else {
-                return String(decoding: bytes, as: UTF8.self)
+            scalars = scalars.drop(while: isBlank)
+            while let last = scalars.last, isBlank(last) { scalars.removeLast() }
+            guard let first = scalars.first, let last = scalars.dropFirst().last, isPair(first, last) else {
+                return String(scalars)
             }
-            bytes = bytes.dropFirst().dropLast()
+            scalars = scalars.dropFirst().dropLast()
         }
     }
 
-    private static func refused(_ reason: LocalizedMessage) -> CredentialError {
-        CredentialError(
-            .validationFailed, "cannot use the response of the sign-in page: \(reason)",
-            hint: "paste the whole redirect URL from the browser, or start the sign-in again")
+    /// Whether a character shows nothing: a blank of any width, or a mark such as that of the byte order.
+    private static func isBlank(_ scalar: Unicode.Scalar) -> Bool {
+        scalar.properties.isWhitespace || (0x200B...0x200F).contains(scalar.value)
+            || [0x2060, 0xFEFF].contains(scalar.value)
+    }
+
+    /// Whether two characters enclose a text. Each language sets typographic quotes in its own way.
+    private static func isPair(_ first: Unicode.Scalar, _ last: Unicode.Scalar) -> Bool {
+        let typographic = "\u{201C}\u{201D}\u{201E}\u{2018}\u{2019}\u{201A}\u{AB}\u{BB}\u{2039}\u{203A}"
+        return switch first {
+        case "\"", "'", "`": first == last
+        case "<": last == ">"
+        default: typographic.unicodeScalars.contains(first) && typographic.unicodeScalars.contains(last)
+        }
+    }
+
+    /// - Parameter issuer: the issuer that the response names, if that is the reason.
+    private static func refused(_ reason: LocalizedMessage, issuer: String? = nil) -> CredentialError {
+        let text: LocalizedMessage = "cannot use the response of the sign-in page: \(reason)"
+        let hint: LocalizedMessage =
+            "paste the whole redirect URL from the browser, or start the sign-in again"
+        guard let issuer else { return CredentialError(.validationFailed, text, hint: hint) }
+        return AddressAuthor.refusal(
+            text, of: issuer, by: LocalizedMessage(verbatim: "the response of the sign-in page"), rule: .response,
+            hint: hint)
     }
 }
 

@@ -26,9 +26,10 @@ package struct ClientIDMetadataDocument: Sendable {
     /// - Throws: ``ErrorCode/configuration`` for one that is about another client, or that no server will take.
     package init(_ document: JSONObject, at address: String) throws(CredentialError) {
         func refused(_ reason: LocalizedMessage) -> CredentialError {
-            CredentialError(
-                .configuration, "the client's document \(UntrustedText.shown(address)) \(reason)",
-                hint: "see the example document in docs/how-to/mcp.md")
+            AddressAuthor.refusal(
+                "the client's document \(UntrustedText.shown(address)) \(reason)", of: address,
+                by: LocalizedMessage(verbatim: "the client's document"), rule: .clientDocument,
+                code: .configuration, hint: "see the example document in docs/how-to/mcp.md")
         }
         guard let clientID = document["client_id"]?.string, ConstantTime.equal(clientID, address) else {
             throw refused("must have its own URL as client_id")

@@ -21,9 +21,12 @@ package struct DeviceAuthorization: Sendable {
 
     /// Reads a reply.
     ///
-    /// - Throws: ``ErrorCode/malformedReply`` when a part is missing or not fit to be shown; addresses must be
-    ///   `https` or loopback.
-    package init(_ members: JSONObject, now: Timestamp) throws(CredentialError) {
+    /// - Parameter place: the reply, for messages.
+    /// - Throws: ``ErrorCode/malformedReply`` when a part is missing or not fit to be shown;
+    ///   ``ErrorCode/validationFailed`` for an address that is neither `https` nor loopback.
+    package init(
+        _ members: JSONObject, from place: LocalizedMessage, now: Timestamp
+    ) throws(CredentialError) {
         guard let code = members["device_code"]?.string, !code.isEmpty, code.utf8.count <= 1 << 14 else {
             throw Self.malformed("device_code")
         }
@@ -31,9 +34,11 @@ package struct DeviceAuthorization: Sendable {
             userCode.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F })
         else { throw Self.malformed("user_code") }
         // Google's `verification_url` dates from a draft.
-        guard let text = members["verification_uri"]?.string ?? members["verification_url"]?.string,
-            let address = Self.address(text)
+        guard let text = members["verification_uri"]?.string ?? members["verification_url"]?.string, !text.isEmpty
         else { throw Self.malformed("verification_uri") }
+        guard let address = Self.address(text) else {
+            throw AddressAuthor.refusal(ofUnprotected: text, as: "verification_uri", in: place)
+        }
         deviceCode = Secret(code)
         self.userCode = userCode
         verificationURI = address

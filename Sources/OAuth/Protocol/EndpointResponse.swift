@@ -29,40 +29,42 @@ package enum EndpointResponse: Sendable {
             try JSONValue.parse(response.body.withoutByteOrderMark)
         }
         let object = (try? parsed.get())?.object
+        let reading = RefusalReading(response, object)
         switch response.status {
         case 408, 425, 429, 500...599:
-            throw temporary(response, object, retryAfter, from: place)
+            throw temporary(response, reading, retryAfter, from: place)
         case 300..<400:
             throw CredentialError(
                 .temporary, "the \(place) returned a redirect, which credmgr does not follow",
                 hint: "check whether this network requires a sign-in of its own",
                 details: ["status \(response.status)"])
         case 404, 405, 410:
-            if RefusalReading(response, object).code != nil { break }
+            if reading.code != nil { break }
             throw CredentialError(
                 .configuration, "the \(place) was not found: HTTP status \(response.status)",
                 hint: "check the endpoints of the account type")
         default: break
         }
-        let reading = RefusalReading(response, object)
+        let isSuccess = (200..<300).contains(response.status)
         if let object {
-            let isSuccess = (200..<300).contains(response.status)
-            if isSuccess, object["access_token"] != nil || !reading.isRefusal { return .object(object) }
+            if isSuccess, !reading.isRefusal { return .object(object) }
             return .refused(reading.error(retryAfter: retryAfter))
         }
-        if !(200..<300).contains(response.status), reading.code != nil {
+        let isPage = isPage(response)
+        if isSuccess ? reading.isRefusal && !isPage : reading.code != nil {
             return .refused(reading.error(retryAfter: retryAfter))
         }
-        if isPage(response) {
-            throw CredentialError(
-                .temporary, "the \(place) returned a web page instead of JSON",
-                hint: "check whether this network requires a sign-in of its own",
-                details: ["status \(response.status)"])
-        }
-        guard (200..<300).contains(response.status) else {
-            return .refused(reading.error(retryAfter: retryAfter))
-        }
+        if isPage { throw page(response.status, from: place) }
+        guard isSuccess else { return .refused(reading.error(retryAfter: retryAfter)) }
         throw malformed(parsed, response, from: place)
+    }
+
+    private static func page(_ status: Int, from place: LocalizedMessage) -> CredentialError {
+        let message: LocalizedMessage = "the \(place) returned a web page instead of JSON"
+        let said = "HTTP status \(status)"
+        return CredentialError(
+            .temporary, (200..<300).contains(status) ? message : "\(message) (\(said))",
+            hint: "check whether this network requires a sign-in of its own", details: ["status \(status)"])
     }
 
     private static func malformed(
@@ -97,17 +99,19 @@ package enum EndpointResponse: Sendable {
     }
 
     private static func temporary(
-        _ response: HTTPResponse, _ object: JSONObject?, _ retryAfter: String?, from place: LocalizedMessage
+        _ response: HTTPResponse, _ reading: RefusalReading, _ retryAfter: String?, from place: LocalizedMessage
     ) -> CredentialError {
         var details: [String] = []
-        if let error = object?["error"]?.string {
-            details.append("error: " + UntrustedText.shown(error, limit: 60))
-        }
-        if let text = object?["error_description"]?.string { details.append(UntrustedText.shown(text)) }
+        let code = reading.code.map { UntrustedText.shown($0, limit: 60) }
+        let text = reading.description.flatMap { $0 == reading.code ? nil : UntrustedText.shown($0) }
+        if let code { details.append("error: " + code) }
+        if let text { details.append(text) }
         if let retryAfter { details.append("retry-after: " + retryAfter) }
         let reason: LocalizedMessage = response.status == 429 ? "is limiting requests" : "failed"
+        let said = [code, text].compactMap(\.self).filter { !$0.isEmpty }.joined(separator: ": ")
+        let status = "\(response.status)" + (said.isEmpty ? "" : " (\(said))")
         return CredentialError(
-            .temporary, "the \(place) \(reason): HTTP status \(response.status)",
+            .temporary, "the \(place) \(reason): HTTP status \(status)",
             hint: retryAfter.flatMap { Int64($0) }.map { "try again in \($0) seconds" } ?? "try again later",
             details: details)
     }

@@ -5,16 +5,18 @@ import StrictJSON
 ///
 /// A provider that rotates refresh tokens accepts only the newest one, even if its response is faulty. Faults are
 /// bytes that are no UTF-8, a tab in a string, a member twice, `NaN`, a comma too many, a warning before the
-/// object, UTF-16, form coding, a missing end. Only ``RotatedToken`` uses the values that are read here.
+/// object, UTF-16, form coding, a missing end. Only ``RotatedToken`` uses the tokens that are read here;
+/// ``RefusalReading`` uses the error.
 struct LenientReply {
-    /// The strings and numbers of the outermost objects, by member; each value once. That of an object or array is
-    /// empty.
+    /// The strings and numbers of the outermost objects, by member; each value once. A value that says nothing is
+    /// left out: an empty string, object or array, and `null`. An object or array with content is ``nested``.
     private(set) var values: [String: [String]] = [:]
     /// Whether there is an object.
     private(set) var hasObject = false
 
     private let text: [UInt8]
     private var place = 0
+    private var restarts = 0
 
     /// The members that are read. Of each at most a few values are kept: that there are several is all that matters
     /// then.
@@ -22,6 +24,20 @@ struct LenientReply {
         "refresh_token", "access_token", "id_token", "error", "error_description", "message", "ok",
     ]
     private static let mostValues = 4
+    /// How often the reading goes back to a brace: each time it may read all of the text again.
+    private static let mostRestarts = 16
+
+    /// The value of an object or array with content.
+    private static let nested = "{"
+
+    /// The values of `error` that are errors: `false` and 0 are none.
+    var errors: [String] { (values["error"] ?? []).filter { !["false", "0"].contains($0) } }
+
+    /// Whether there is a token.
+    var hasTokens: Bool { ["access_token", "refresh_token", "id_token"].contains { values[$0] != nil } }
+
+    /// The first text of a member.
+    func first(_ name: String) -> String? { values[name]?.first { $0 != Self.nested } }
 
     /// Reads a body of at most a few megabytes.
     ///
@@ -39,7 +55,9 @@ struct LenientReply {
         var pairs = text.split(separator: UInt8(ascii: "&"))
         if isCut { _ = pairs.popLast() }
         for pair in pairs {
-            for field in FormURLEncoding.decode(String(decoding: pair, as: UTF8.self)) ?? [] {
+            // Some servers write a line break before or after the fields.
+            let bytes = Self.trimmed(pair)
+            for field in FormURLEncoding.decode(String(decoding: bytes, as: UTF8.self)) ?? [] {
                 add(field.value, to: field.name)
             }
         }
@@ -52,8 +70,15 @@ struct LenientReply {
         return isWide ? body.filter { $0 != 0 } : body
     }
 
+    /// Text without white space at its ends.
+    private static func trimmed(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        guard let first = text.firstIndex(where: { $0 > 0x20 }), let last = text.lastIndex(where: { $0 > 0x20 })
+        else { return [] }
+        return text[first...last]
+    }
+
     private mutating func add(_ value: String, to name: String) {
-        guard Self.names.contains(name) else { return }
+        guard Self.names.contains(name), !value.isEmpty, value != "null" else { return }
         let known = values[name] ?? []
         if known.count < Self.mostValues, !known.contains(value) { values[name] = known + [value] }
     }
@@ -70,16 +95,28 @@ struct LenientReply {
                 place += 1
                 return
             case UInt8(ascii: "\""):
-                guard let string = readString() else { return }
+                let start = place
+                let string = readString()
                 if let known = name {
+                    guard let string else { return }
                     add(string, to: known)
                     name = nil
-                } else if nextIsColon() {
+                } else if let string, nextIsColon() {
                     name = string
+                } else if restarts < Self.mostRestarts,
+                    let brace = text[start..<place].lastIndex(of: UInt8(ascii: "{"))
+                {
+                    // A quote of the text before the object has taken its brace.
+                    restarts += 1
+                    place = brace
+                    return
                 }
             case UInt8(ascii: "{"), UInt8(ascii: "["):
-                if let known = name { add("", to: known) }
+                let start = place
                 skipNested()
+                let isCut = place == text.count
+                let hasContent = text[start..<place].dropFirst().dropLast().contains { $0 > 0x20 }
+                if let known = name, hasContent || isCut { add(Self.nested, to: known) }
                 name = nil
             case UInt8(ascii: ","):
                 place += 1
@@ -117,20 +154,31 @@ struct LenientReply {
         return true
     }
 
-    /// Goes behind the end of an object or array in an object.
+    /// Goes behind the end of an object or array in an object. An end also ends what is open within.
     private mutating func skipNested() {
-        var depth = 0
+        var open: [UInt8] = []
+        var counts: [UInt8: Int] = [:]
         while place < text.count {
-            switch text[place] {
+            let byte = text[place]
+            switch byte {
             case UInt8(ascii: "\""):
                 guard readString() != nil else { return }
                 continue
-            case UInt8(ascii: "{"), UInt8(ascii: "["): depth += 1
-            case UInt8(ascii: "}"), UInt8(ascii: "]"): depth -= 1
+            case UInt8(ascii: "{"), UInt8(ascii: "["):
+                open.append(byte)
+                counts[byte, default: 0] += 1
+            case UInt8(ascii: "}"), UInt8(ascii: "]"):
+                let opening = byte == UInt8(ascii: "}") ? UInt8(ascii: "{") : UInt8(ascii: "[")
+                var isSearched = counts[opening, default: 0] > 0
+                repeat {
+                    guard let last = open.popLast() else { break }
+                    counts[last, default: 0] -= 1
+                    isSearched = isSearched && last != opening
+                } while isSearched
             default: break
             }
             place += 1
-            if depth == 0 { return }
+            if open.isEmpty { return }
         }
     }
 

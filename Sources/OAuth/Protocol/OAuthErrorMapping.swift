@@ -46,6 +46,7 @@ public enum OAuthErrorMapping {
         _ refusal: OAuthError, in operation: ProviderOperation, type: String,
         clientKeys: [String] = ["client_id"]
     ) -> CredentialError {
+        let refusal = refusal.withChallenge
         let isUnknown = refusal.isWithoutCode
         let shown = isUnknown ? "" : UntrustedText.shown(refusal.code, limit: 60)
         let reason = refusal.description.map { UntrustedText.shown($0) } ?? ""
@@ -203,6 +204,16 @@ public struct OAuthError: Sendable, Equatable {
     var suberror: String?
     /// `error_codes` of Microsoft Entra ID.
     var numbers: [Int64] = []
+    /// The error of its `WWW-Authenticate`, if it has no body.
+    var challenge: Challenge?
+
+    /// The error of a challenge for a token (RFC 6750 §3), as it came.
+    struct Challenge: Sendable, Equatable {
+        /// `error`.
+        var code: String
+        /// `error_description`.
+        var description: String?
+    }
 
     /// Makes a refusal.
     public init(
@@ -230,7 +241,18 @@ extension OAuthError {
         clean.code = removal.cleaned(code)
         clean.description = description.map(removal.cleaned)
         clean.uri = uri.map(removal.cleaned)
+        clean.challenge = challenge.map {
+            Challenge(code: removal.cleaned($0.code), description: $0.description.map(removal.cleaned))
+        }
         return clean
+    }
+
+    /// The refusal with the error of its challenge, if it has no error of its own.
+    var withChallenge: OAuthError {
+        guard isWithoutCode, let challenge else { return self }
+        var told = self
+        (told.code, told.description) = (challenge.code, description ?? challenge.description)
+        return told
     }
 
     /// The status to judge by: GitHub and Slack refuse with a status of success.
@@ -280,6 +302,11 @@ enum DeadGrantWords {
         (.code, "invalid_code", [400, 401]),
         (.code, "bad_refresh_token", [403]),
         (.code, "session_not_found", [400, 401, 404]),
+        (.code, "token_not_found", [400, 401, 404]),
+        // Supabase
+        (.code, "refresh_token_not_found", [400, 401]),
+        // Keycloak
+        (.description, "token is not active", [400, 401]),
         // Atlassian
         (.description, "refresh_token is invalid", [400, 401, 403]),
         (.description, "unknown or invalid refresh token.", [400, 401, 403]),

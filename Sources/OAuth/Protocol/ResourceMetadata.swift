@@ -33,11 +33,13 @@ package struct ResourceMetadata: Sendable {
             named.fragment == nil, Self.isPart(named.path, of: address.path),
             Self.isSame(named.path, address.path) || isIdentifier
         else {
-            throw CredentialError(
-                .validationFailed,
-                "the metadata of \(address.origin) is for another resource, '\(UntrustedText.shown(resource))'")
+            throw AddressAuthor.refusal(
+                "the metadata of \(address.origin) is for another resource, '\(UntrustedText.shown(resource))'",
+                of: resource, by: "the metadata of \(address.origin)", rule: .resource)
         }
-        if let methods = document["bearer_methods_supported"]?.array, !methods.contains("header") {
+        // An empty list says nothing.
+        if let methods = document["bearer_methods_supported"]?.array, !methods.isEmpty, !methods.contains("header")
+        {
             throw CredentialError(.unsupported, "\(address.origin) does not accept tokens in a header field")
         }
         self.resource = resource

@@ -26,11 +26,10 @@ struct RotatedToken {
         let reply = LenientReply(
             response.body, isForm: mediaType.hasPrefix("application/x-www-form-urlencoded"),
             isCut: response.fault != nil)
-        let errors = (reply.values["error"] ?? []).filter { !["null", "false", "0"].contains($0) }
-        if !errors.isEmpty || reply.values["ok"] == ["false"] { return nil }
+        if !reply.errors.isEmpty || reply.values["ok"] == ["false"] { return nil }
         if mediaType.hasPrefix("text/html"), !reply.hasObject { return nil }
         let others = Set(sent + (reply.values["access_token"] ?? []) + (reply.values["id_token"] ?? []))
-        let candidates = (reply.values["refresh_token"] ?? []).filter { $0 != "null" }
+        let candidates = reply.values["refresh_token"] ?? []
         token =
             candidates.count == 1 && Self.isPlausible(candidates[0]) && !others.contains(candidates[0])
                 && !sent.contains(where: { $0.hasPrefix(candidates[0]) })

@@ -69,10 +69,11 @@ public struct ServerMetadata: Sendable {
         let author =
             source?.author == .user
             ? AddressAuthor.issuer(host: source?.host ?? "") : source?.author ?? .issuer(host: "")
-        (endpoints, unusable) = Self.addresses(in: document, author)
+        let place: LocalizedMessage = "the metadata of \(UntrustedText.shown(issuer))"
+        (endpoints, unusable) = Self.addresses(in: document, of: place, author)
         if let fault = unusable[.token] { throw fault }
         if let aliases = document["mtls_endpoint_aliases"]?.object {
-            (certificateEndpoints, unusableForCertificates) = Self.addresses(in: aliases, author)
+            (certificateEndpoints, unusableForCertificates) = Self.addresses(in: aliases, of: place, author)
         }
         if let listed = document["id_token_signing_alg_values_supported"]?.array {
             let usable = listed.compactMap(\.string).compactMap(SignatureAlgorithm.init)
@@ -95,9 +96,9 @@ public struct ServerMetadata: Sendable {
             guard ConstantTime.equal(issuer, expected) else {
                 // The template of Microsoft's common metadata is no issuer: each tenant's tokens name the tenant.
                 let isTemplate = issuer.contains("{") || expected.contains("{")
-                throw CredentialError(
-                    .validationFailed,
+                throw AddressAuthor.refusal(
                     "the metadata of '\(expected)' is for another issuer, '\(UntrustedText.shown(issuer))'",
+                    of: issuer, by: "the metadata of \(expected)", rule: .issuer,
                     hint: isTemplate
                         ? "replace the part in braces in the issuer with your tenant ID"
                         : "write the issuer in the account type exactly as the provider does")
@@ -237,13 +238,13 @@ public struct ServerMetadata: Sendable {
     }
 
     private static func addresses(
-        in document: JSONObject, _ author: AddressAuthor
+        in document: JSONObject, of place: LocalizedMessage, _ author: AddressAuthor
     ) -> (usable: [AccountType.Endpoint: URI], unusable: [AccountType.Endpoint: CredentialError]) {
         var usable: [AccountType.Endpoint: URI] = [:]
         var unusable: [AccountType.Endpoint: CredentialError] = [:]
         for endpoint in AccountType.Endpoint.allCases {
             do throws(CredentialError) {
-                usable[endpoint] = try address(endpoint.rawValue, in: document, author)
+                usable[endpoint] = try address(endpoint.rawValue, in: document, of: place, author)
             } catch {
                 unusable[endpoint] = error
             }
@@ -253,24 +254,14 @@ public struct ServerMetadata: Sendable {
 
     /// The address of a member, named by `author`.
     private static func address(
-        _ name: String, in document: JSONObject, _ author: AddressAuthor
+        _ name: String, in document: JSONObject, of place: LocalizedMessage, _ author: AddressAuthor
     ) throws(CredentialError) -> URI? {
         guard let value = document[name], value != .null else { return nil }
         guard let text = value.string, let address = URI(text)?.named(by: author), address.isWeb,
             address.isSecure,
             address.fragment == nil
-        else {
-            throw CredentialError(
-                .validationFailed,
-                "the provider's metadata has a \(name) that is not a URL with https: '\(shown(value))'")
-        }
-        guard address.isNamedRightly else {
-            throw CredentialError(
-                .validationFailed,
-                "the provider's metadata has a \(name) on this machine or its network, \(address)")
-        }
+        else { throw AddressAuthor.refusal(ofUnprotected: value.string ?? value.text(), as: name, in: place) }
+        try address.checkAuthor(as: name, in: place)
         return address
     }
-
-    private static func shown(_ value: JSONValue) -> String { UntrustedText.shown(value.string ?? value.text()) }
 }

@@ -35,6 +35,10 @@ public struct TokenResponse: Sendable {
     public static let defaultLifetime: Int64 = 600
     /// The longest lifetime believed: one year.
     public static let longestLifetime = AccessToken.longestLifetime
+    /// The bytes of the longest refresh token that is stored: a record has at most 8 MiB.
+    private static let refreshTokenLimit = 65_536
+    /// The least number that is a time since 1970, not a lifetime: ten years in seconds.
+    private static let leastTime: Int64 = 315_360_000
 
     /// Reads a reply.
     ///
@@ -52,6 +56,10 @@ public struct TokenResponse: Sendable {
         accessToken = try Self.token("access_token", in: members)
         refreshToken = try Self.token("refresh_token", in: members)
         idToken = try Self.token("id_token", in: members)
+        if let refreshToken, refreshToken.utf8.count > Self.refreshTokenLimit {
+            throw CredentialError(
+                .malformedReply, "the provider's refresh token is longer than \(Self.refreshTokenLimit) bytes")
+        }
         guard accessToken != nil || (acceptsIDTokenAlone && idToken != nil) else {
             throw CredentialError(
                 .malformedReply, "the token endpoint's response has no access token",
@@ -71,6 +79,9 @@ public struct TokenResponse: Sendable {
             guard let absolute, let time = LenientNumber.read(members[absolute], in: 0...Int64.max), time > 0 else {
                 return nil
             }
+            // A time soon after 1970 is a lifetime; one in the past is none, as a lifetime of 0.
+            if time < Self.leastTime { return now.adding(min(time, Self.longestLifetime)) }
+            guard time > now.epochSeconds else { return nil }
             return Timestamp(epochSeconds: min(time, now.adding(Self.longestLifetime).epochSeconds))
         }
         let told = end(in: "expires_in", "expires_in_sec", at: "expires_on")

@@ -16,7 +16,17 @@ package struct JWKSet: Sendable {
         guard let keys = document["keys"]?.array, keys.count <= Self.maximumCount else {
             throw CredentialError(.malformedReply, "the provider's key set has no list of keys")
         }
-        self.keys = keys.compactMap(\.object).filter { $0["kty"]?.string != nil }
+        self.keys = keys.compactMap(\.object).filter { $0["kty"]?.string != nil }.map(Self.withoutEmptyMembers)
+    }
+
+    /// A key without optional members that say nothing: an empty `use`, `alg` or `key_ops`, and a `kid` that is
+    /// empty or not a string.
+    private static func withoutEmptyMembers(_ key: JSONObject) -> JSONObject {
+        var key = key
+        for name in ["use", "alg"] where key[name] == "" { key[name] = nil }
+        if key["key_ops"]?.array?.isEmpty ?? false { key["key_ops"] = nil }
+        if (key["kid"]?.string ?? "").isEmpty { key["kid"] = nil }
+        return key
     }
 
     /// The keys to verify a token with: those with its `kid`, else those without any. For a token without a `kid`
@@ -33,7 +43,7 @@ package struct JWKSet: Sendable {
         guard let kid else { return (fitting, false) }
         let named = fitting.filter { key in key["kid"]?.string.map { ConstantTime.equal($0, kid) } ?? false }
         if !named.isEmpty { return (named, true) }
-        return (fitting.filter { $0["kid"] == nil || $0["kid"] == .null }, false)
+        return (fitting.filter { $0["kid"] == nil }, false)
     }
 
     private static func fits(_ key: JSONObject, _ algorithm: SignatureAlgorithm) -> Bool {

@@ -41,7 +41,9 @@ struct JWTVerifier {
     ) throws(CredentialError) -> Passed {
         let token = try CompactJWT(text, kind)
         let algorithm = try algorithm(of: token.header)
-        let keys = try keys(algorithm, try token.header.text("kid", of: kind))
+        // A name that is no name is none: each key that fits is tried, and the signature decides.
+        let kid = token.header["kid"]?.string.flatMap { $0.isEmpty ? nil : $0 }
+        let keys = try keys(algorithm, kid)
         try checkSignature(of: token, algorithm, by: keys, cryptography)
         guard let issuer = try token.claims.text("iss", of: kind), ConstantTime.equal(issuer, self.issuer) else {
             throw refused("it is from another issuer than '\(UntrustedText.shown(self.issuer))'")

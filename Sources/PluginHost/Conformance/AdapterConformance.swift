@@ -112,7 +112,7 @@ package struct AdapterConformance: Sendable {
             return .step(try adapter.begin(request, in: context))
         } catch {
             switch error.code {
-            case .malformedReply, .internalFault: throw error
+            case .malformedReply, .validationFailed, .internalFault: throw error
             default: return .nothing("begin fails: \(error)")
             }
         }

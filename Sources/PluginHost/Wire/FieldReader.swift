@@ -129,10 +129,10 @@ struct FieldRule: Sendable {
     static let name = FieldRule(problem: DefinitionValidation.name)
     /// One scope (RFC 6749 §3.3).
     static let scope = FieldRule(problem: DefinitionValidation.scopeToken)
-    /// A URL that a browser may be sent to.
+    /// A URL of the web. The rule for pages decides whether a browser is sent there.
     static let webAddress = FieldRule { text in
         guard let address = URI(text) else { return "is not an absolute URL" }
-        return address.isWeb && address.isSecure ? nil : "is not a URL with https, or http to localhost"
+        return address.isWeb ? nil : "is not a URL with https, or http to localhost"
     }
     /// A path that means the same everywhere: absolute or below the home, and not upwards.
     static let path = FieldRule { text in

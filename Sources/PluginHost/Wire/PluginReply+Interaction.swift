@@ -7,8 +7,9 @@ extension PluginReply {
     ///
     /// - Parameters:
     ///   - plugin: the plugin's name, which a question of it begins with.
-    ///   - mayOpen: whether a person may be sent to an address.
-    /// - Throws: ``ErrorCode/malformedReply``.
+    ///   - mayOpen: whether a person may be sent to an address with https, or with http on this machine.
+    /// - Throws: ``ErrorCode/malformedReply``; ``ErrorCode/validationFailed`` for an address to which a person may
+    ///   not be sent.
     func interaction(
         of plugin: String, now: Timestamp, mayOpen: (URI) -> Bool
     ) throws(CredentialError) -> (Interaction, pending: JSONObject) {
@@ -19,11 +20,11 @@ extension PluginReply {
             case .showCode(_, let address, let complete, _, _): [address] + [complete].compactMap(\.self)
             case .ask: []
             }
-        for address in addresses where !mayOpen(address) {
-            throw CredentialError(
-                .malformedReply,
+        for address in addresses where !address.isSecure || !mayOpen(address) {
+            throw AddressAuthor.refusal(
                 "the plugin \(plugin) sends you to \(UntrustedText.shown(address.origin)), which neither its manifest "
                     + "nor the account type names",
+                of: address.origin, by: LocalizedMessage(verbatim: "the plugin \(plugin)"), rule: .pages,
                 hint: "if you trust the page, ask the plugin's author to add it to \"pages\" in the manifest")
         }
         return (interaction, pending)

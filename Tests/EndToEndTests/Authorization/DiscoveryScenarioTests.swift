@@ -13,6 +13,7 @@ import Testing
         "metadata-default", "metadata-var1", "metadata-var2", "metadata-var3", "metadata-openid-inserted",
         "root-slash-in-resource-metadata", "root-slash-in-server-metadata", "iss-supported", "iss-not-advertised",
         "2025-03-26-oauth-metadata-backcompat", "2025-03-26-oauth-endpoint-fallback",
+        "resource-metadata-without-https", "first-server-unusable",
     ]) func `signs in and calls`(rule: String) throws {
         let scenario = try AuthorizationScenario(rule)
         try scenario.signIn(at: home)
@@ -61,6 +62,44 @@ import Testing
         let scenario = try AuthorizationScenario(rule)
         let refused = try scenario.signIn(at: home, exits: 7)
         #expect(!refused.standardError.contains("stranger"))
+        #expect(try scenario.requests(to: "/token").isEmpty)
+        #expect(try home.json(["accounts", "--json"]) == [])
+    }
+
+    @Test func `login --complete takes a code only with the issuer that the server announces`() throws {
+        let scenario = try AuthorizationScenario("iss-supported")
+        let url = try home.run(["login", "--resource", scenario.api, "--print-url"]).line
+        let redirect = try scenario.redirect(from: url)
+        var parts = try #require(URLComponents(string: redirect))
+        let items = parts.queryItems ?? []
+        #expect(items.contains { $0.name == "iss" && $0.value == scenario.issuer })
+        parts.queryItems = items.filter { $0.name != "iss" }
+        // A redirect URL, and its parameters alone.
+        for pasted in [parts.string, parts.percentEncodedQuery] {
+            let refused = try home.run(["login", "--complete", try #require(pasted)], exits: 7)
+            #expect(refused.standardError.contains("it lacks the issuer that the provider promises (RFC 9207)"))
+        }
+        parts.queryItems = items.map { $0.name == "iss" ? URLQueryItem(name: "iss", value: scenario.api) : $0 }
+        let other = try home.run(["login", "--complete", try #require(parts.string)], exits: 7)
+        #expect(other.standardError.contains("it comes from another issuer, '\(scenario.api)'"))
+        // A code alone belongs to no sign-in.
+        let code = try #require(items.first { $0.name == "code" }?.value)
+        try home.run(["login", "--complete", code], exits: 2)
+        #expect(try scenario.requests(to: "/token").isEmpty)
+        #expect(try home.json(["accounts", "--json"]) == [])
+        // The sign-in waits for the response of its own server.
+        try home.run(["login", "--complete", redirect])
+        #expect(try scenario.requests(to: "/token").count == 1)
+    }
+
+    @Test func `a code alone goes to no server that an API named and that announces its issuer`() throws {
+        let scenario = try AuthorizationScenario("iss-supported")
+        try home.run(["login", "--resource", scenario.api, "--print-url"])
+        let name = try #require(try home.json(["types", "--json"]).array?.first?.object?["name"]?.string)
+        try home.run(["types", "set", name, "redirect_uri=urn:ietf:wg:oauth:2.0:oob"])
+        let refused = try home.run(
+            ["login", "--type", name, "--no-browser"], input: "code-of-another-server\n", exits: 7)
+        #expect(refused.standardError.contains("cannot check which server issued the code"))
         #expect(try scenario.requests(to: "/token").isEmpty)
         #expect(try home.json(["accounts", "--json"]) == [])
     }

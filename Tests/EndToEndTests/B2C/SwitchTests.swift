@@ -120,7 +120,7 @@ import Testing
         },
         Turn("truncates_replies", true, refused(1)),
         lost("truncates_replies", true, 1),
-        Turn("token_reply", "[]", refused(1)), lost("token_reply", "{\"error\":1}", 1),
+        Turn("token_reply", "[]", refused(1)), lost("token_reply", "{\"error\":1}", 7),
         Turn("reply_milliseconds", 400, works),
         Turn("refuses_empty_secret", true) { home, tenant in
             try tenant.signIn(at: home)

@@ -37,7 +37,9 @@ extension FuzzTarget {
 
     /// The reply of a device authorization endpoint.
     static let deviceAuthorization = FuzzTarget("device-authorization") { bytes in
-        guard let members = object(bytes), let reply = try? DeviceAuthorization(members, now: now) else { return }
+        guard let members = object(bytes),
+            let reply = try? DeviceAuthorization(members, from: "the response", now: now)
+        else { return }
         require(reply.verificationURI.isSecure, "a person is sent to https only")
         require(reply.interval > 0, "polls are apart")
         require(reply.userCode.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F }, "a code can be shown")

@@ -59,16 +59,17 @@ typedef struct {
     unsigned long checksum, reserved;
 } credmgr_zlib_stream;
 
-/// Decompresses gzip (RFC 1952) as far as there is room, with the addresses of `inflateInit2_`, `inflate` and
-/// `inflateEnd`.
+/// Decompresses as far as there is room, with the addresses of `inflateInit2_`, `inflate` and `inflateEnd`.
 ///
-/// `is_whole` tells whether the end was reached. Returns how many bytes there are, whatever came after them.
-static inline unsigned long credmgr_gunzip(void *begin, void *inflate, void *end, const unsigned char *input,
-                                           unsigned size, unsigned char *output, unsigned room, int *is_whole) {
+/// `window` tells the form: 31 for gzip (RFC 1952), 15 for zlib (RFC 1950), -15 for deflate alone (RFC 1951), each
+/// with a window of any size. `is_whole` tells whether the end was reached. Returns how many bytes there are, whatever came after them.
+static inline unsigned long credmgr_inflate(void *begin, void *inflate, void *end, int window,
+                                            const unsigned char *input, unsigned size, unsigned char *output,
+                                            unsigned room, int *is_whole) {
     credmgr_zlib_stream stream = {0};
     *is_whole = 0;
-    // 16 + 15: gzip alone, and a window of any size. Of the version only the first digit counts.
-    if (((int (*)(void *, int, const char *, int))begin)(&stream, 16 + 15, "1", (int)sizeof stream) != 0) return 0;
+    // Of the version only the first digit counts.
+    if (((int (*)(void *, int, const char *, int))begin)(&stream, window, "1", (int)sizeof stream) != 0) return 0;
     stream.next_in = input;
     stream.available_in = size;
     stream.next_out = output;
