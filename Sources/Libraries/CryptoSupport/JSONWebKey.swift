@@ -139,11 +139,12 @@ private struct Reader {
         return bytes
     }
 
-    /// Decodes base64url. Some providers write padding or the ordinary alphabet (RFC 4648 §4).
+    /// Decodes base64url. Some providers write padding, line breaks or the ordinary alphabet (RFC 4648 §4).
     private static func decode(_ text: String) -> [UInt8]? {
-        let padding = text.utf8.reversed().prefix { $0 == UInt8(ascii: "=") }.count
-        guard padding == 0 || (padding <= 2 && text.utf8.count % 4 == 0) else { return nil }
-        let letters = text.utf8.dropLast(padding).map { letter in
+        let text = text.utf8.filter { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
+        let padding = text.reversed().prefix { $0 == UInt8(ascii: "=") }.count
+        guard padding == 0 || (padding <= 2 && text.count % 4 == 0) else { return nil }
+        let letters = text.dropLast(padding).map { letter in
             letter == UInt8(ascii: "+")
                 ? UInt8(ascii: "-") : letter == UInt8(ascii: "/") ? UInt8(ascii: "_") : letter
         }
