@@ -10,12 +10,13 @@ import Testing
     private func check(
         _ endpoints: [AccountType.Endpoint: String], sendsIssuer: Bool = false,
         api: String = "https://api.example/mcp",
-        isNamedByAPI: Bool = true
+        isNamedByAPI: Bool = true, explicit: [AccountType.Endpoint: String] = [:]
     ) throws(CredentialError) {
         var type = AccountType(name: "T", adapter: "oauth2", clientID: "c")
         type.issuer = Self.issuer
         type.apiBase = api
         type.issuerIsNamedByAPI = isNamedByAPI
+        type.endpoints = explicit
         var metadata = ServerMetadata(issuer: Self.issuer)
         metadata.sendsIssuer = sendsIssuer
         let own: [AccountType.Endpoint: String] = [
@@ -63,6 +64,21 @@ import Testing
                 .token: "https://honest.example/token", .authorization: "https://honest.example/authorize",
                 .revocation: "https://evil.example/revoke",
             ],
+            // An API's own server in front of an honest one: the tokens of that one would go to it.
+            [
+                .token: "https://honest.example/token", .authorization: "https://honest.example/authorize",
+                .revocation: "https://as.example/revoke",
+            ],
+            [
+                .token: "https://honest.example/token", .authorization: "https://honest.example/authorize",
+                .userInfo: "https://as.example/userinfo",
+            ],
+            [
+                .token: "https://honest.example/token", .authorization: "https://honest.example/authorize",
+                .introspection: "https://as.example/introspect",
+            ],
+            [.token: "https://honest.example/token", .deviceAuthorization: "https://as.example/device"],
+            [.token: "https://honest.example/token", .pushedAuthorizationRequest: "https://as.example/par"],
             [.registration: "https://evil.example/register"], [.deviceAuthorization: "https://evil.example/device"],
             // The network of this machine.
             [.token: "https://127.0.0.1/token"], [.authorization: "https://localhost/authorize"],
@@ -82,6 +98,14 @@ import Testing
         try check([.authorization: "https://login.example/authorize"], sendsIssuer: true)
         #expect(refusal([.authorization: "https://10.0.0.1/authorize"], sendsIssuer: true) != nil)
         #expect(refusal([.revocation: "https://evil.example/revoke"], sendsIssuer: true) != nil)
+    }
+
+    @Test func `a token endpoint of the definition bounds the endpoints of the metadata`() throws {
+        let explicit: [AccountType.Endpoint: String] = [.token: "https://oauth.example/token"]
+        try check([.revocation: "https://oauth.example/revoke"], explicit: explicit)
+        #expect(throws: CredentialError.self) {
+            try check([.revocation: "https://as.example/revoke"], explicit: explicit)
+        }
     }
 
     @Test func `an API of this network may name a server there`() throws {

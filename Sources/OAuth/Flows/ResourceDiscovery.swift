@@ -46,6 +46,9 @@ package struct ResourceDiscovery: Sendable {
         }
     }
 
+    /// How many of the authorization servers that a resource names are asked: each is a request to another host.
+    private static let serverLimit = 8
+
     /// How long the first request may take, in seconds: a GET may be answered by a stream of events that begins at
     /// no time.
     private static let firstLimit = 5
@@ -218,7 +221,7 @@ package struct ResourceDiscovery: Sendable {
             issuer.map { ServerMetadata.isSameIssuer($0, name) } ?? false
         }
         var failure: CredentialError?
-        for name in preferred.map({ [$0] }) ?? resource.issuers {
+        for name in preferred.map({ [$0] }) ?? Array(resource.issuers.prefix(Self.serverLimit)) {
             do throws(CredentialError) {
                 let place = try Self.server(name, namedBy: address)
                 return try source.metadata(of: name, place, needs: needs, spelling: .ofAPI, in: context)
@@ -261,7 +264,7 @@ package struct ResourceDiscovery: Sendable {
     private func origin(
         of address: URI, _ needs: [AccountType.Endpoint], _ steps: inout [String]
     ) throws(CredentialError) -> ServerMetadata? {
-        let origin = address.replacing(path: "")
+        let origin = address.replacing(path: "").named(by: .api(host: address.host))
         do throws(CredentialError) {
             return try source.metadata(of: origin.origin, origin, needs: needs, spelling: .ofAPI, in: context)
         } catch {

@@ -18,22 +18,26 @@ struct APINamedServer {
 
     /// Checks the metadata of the server.
     ///
+    /// All endpoints that receive a code, a token or a secret are on one origin, that of the token endpoint: one
+    /// server gets the tokens that it issues. The endpoint for registrations receives none of them, and may be on
+    /// the issuer's origin.
+    ///
+    /// - Parameter tokenOrigin: the origin of the token endpoint that the definition names; `nil` if the metadata
+    ///   names it.
     /// - Throws: ``ErrorCode/validationFailed``, naming the address, the API, the server and the rule.
-    func check(_ metadata: ServerMetadata) throws(CredentialError) {
+    func check(_ metadata: ServerMetadata, tokenOrigin: String? = nil) throws(CredentialError) {
         for endpoint in AccountType.Endpoint.allCases {
             if let place = metadata.endpoints[endpoint] { try checkNetwork(of: place) }
         }
-        var other: String?
+        var home = tokenOrigin ?? metadata.endpoints[.token]?.origin
         for endpoint in Self.receivers {
             guard let place = metadata.endpoints[endpoint] else { continue }
-            if place.origin == issuer.origin { continue }
-            // One other origin may have them all: then the token endpoint is there, too.
-            let isAlone = metadata.endpoints[.token].map { $0.origin == place.origin } ?? true
-            guard isAlone, other == nil || other == place.origin else {
+            if endpoint == .registration, place.origin == issuer.origin { continue }
+            guard place.origin == home ?? place.origin else {
                 throw refused(
                     place, .oneOrigin, "all endpoints of an API's authorization server must be on one origin")
             }
-            other = place.origin
+            home = place.origin
         }
         // With iss in the response the code goes only to the server that sent it (RFC 9207).
         if let page = metadata.endpoints[.authorization], !metadata.sendsIssuer { try checkPage(page, metadata) }
@@ -94,6 +98,6 @@ extension AccountType {
         // An endpoint of the definition is the user's word.
         var named = metadata
         for endpoint in endpoints.keys { named.endpoints[endpoint] = nil }
-        try rule.check(named)
+        try rule.check(named, tokenOrigin: endpoints[.token].flatMap(URI.init)?.origin)
     }
 }
