@@ -2,27 +2,31 @@ import Broker
 import CredentialCore
 import Foundation
 import StrictJSON
+import Synchronization
 import Testing
 
 @testable import Commands
 
 /// The revocations at the end of a broker.
 @Suite struct EndRevocationTests {
-    private func part(_ entry: String, _ behaviour: @escaping ScriptedAccount.Behaviour) -> EndRevocation.Part {
+    private func part(
+        _ entry: String, of account: String = "3f0c", _ behaviour: @escaping ScriptedAccount.Behaviour
+    ) -> EndRevocation.Part {
         let now = Timestamp(epochSeconds: 1_000)
         let tokens = ["a", "b"].map { text in
             AccessToken(
                 key: TokenRequestKey(scope: []), token: Secret(text), tokenType: "Bearer", issuedAt: now,
                 expiresAt: now.adding(600), scope: [])
         }
-        return (entry: BrokerEntry(name: entry, type: "Work"), account: ScriptedAccount(behaviour), tokens: tokens)
+        let account = ScriptedAccount(account, behaviour)
+        return (entry: BrokerEntry(name: entry, type: "Work"), account: account, tokens: tokens)
     }
 
     @Test func `a provider that is silent ends the wait, and delays no other one`() {
         let silence = DispatchSemaphore(value: 0)
         defer { silence.signal() }
         let late = part("late") { _, _ in _ = silence.wait(timeout: .now() + 20) }
-        let good = part("good") { tokens, revoked in for token in tokens { revoked(token) } }
+        let good = part("good", of: "77aa") { tokens, revoked in for token in tokens { revoked(token) } }
         let rest = EndRevocation.run([late, good], milliseconds: 1_000)
         #expect(rest.map(\.entry) == ["late"])
         #expect(rest.map(\.count) == [2])
@@ -32,6 +36,22 @@ import Testing
                 + "longer than 1 s")
         #expect(
             rest.first?.event == AuditEvent(.stop, entry: "late", account: "3f0c", reason: "not_revoked:2"))
+    }
+
+    @Test func `the entries of one account follow each other`() {
+        let isBusy = Mutex(false), overlaps = Mutex(0)
+        let revoke: ScriptedAccount.Behaviour = { tokens, revoked in
+            if isBusy.withLock({ old in
+                defer { old = true }
+                return old
+            }) {
+                overlaps.withLock { $0 += 1 }
+            }
+            for token in tokens { revoked(token) }
+            isBusy.withLock { $0 = false }
+        }
+        #expect(EndRevocation.run((1...20).map { part("entry-\($0)", revoke) }).isEmpty)
+        #expect(overlaps.withLock(\.self) == 0)
     }
 
     @Test func `the tokens that were revoked before a failure are not reported`() {
@@ -70,9 +90,12 @@ private struct ScriptedAccount: EntryAccount {
 
     private let behaviour: Behaviour
 
-    init(_ behaviour: @escaping Behaviour) { self.behaviour = behaviour }
+    init(_ id: String, _ behaviour: @escaping Behaviour) {
+        self.id = id
+        self.behaviour = behaviour
+    }
 
-    let id = "3f0c"
+    let id: String
     var username: String? { nil }
     var shownName: String { id }
     var issuer: String? { nil }

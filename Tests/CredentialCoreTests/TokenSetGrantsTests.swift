@@ -97,7 +97,7 @@ import Testing
             try set.add(new, of: "", replacing: false, now: Self.now)
         }
         #expect(error?.code == .usage && set == before)
-        #expect(error?.message.hasPrefix("keeps the sign-in of 2023-11-13 with scope openid read and ") == true)
+        #expect(error?.message.hasPrefix("keeps the sign-in of 2023-11-13 with scope openid read: ") == true)
         #expect(error?.hint == "to end it: credmgr login --account 0123456789abcdef --replace")
         // Whoever says so ends it, and a grant that can do all of that takes its place.
         _ = try set.add(new, of: "", replacing: true, now: Self.now)

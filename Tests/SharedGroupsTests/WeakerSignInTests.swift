@@ -43,7 +43,7 @@ struct WeakerSignInTests {
         let error = #expect(throws: CredentialError.self) { try Self.signIn(scope, token, by: process) }
         #expect(error?.code == .usage, "\(error?.message ?? "")")
         #expect(error?.message.hasPrefix("keeps the sign-in of ") == true)
-        #expect(error?.message.contains(" with scope read and ") == true)
+        #expect(error?.message.contains(" with scope read: ") == true)
         #expect(error?.hint == "to end it: credmgr login --account \(scene.account) --replace")
         #expect(scene.standing == before && Self.waiting(host).isEmpty)
         #expect(try scene.run.token(scene.run.hosts[1].process(), force: true).refreshed)

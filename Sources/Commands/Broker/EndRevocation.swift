@@ -37,15 +37,20 @@ enum EndRevocation {
         }
     }
 
-    /// Revokes the tokens of each part on a thread of its own: a silent provider delays no other one.
+    /// Revokes the tokens of each account on a thread of its own: a silent provider delays no other account. The
+    /// parts of one account follow each other, since they need the account's lock.
     ///
     /// - Parameter milliseconds: how long to wait for all of them. A thread that takes longer is left to itself.
     /// - Returns: the parts that were not revoked, or not in time.
     static func run(_ parts: [Part], milliseconds: Int32 = limit) -> [Remainder] {
         let deadline = Deadline(milliseconds: milliseconds)
         let calls = parts.map { Call($0) }
-        for call in calls {
-            do throws(CredentialError) { try DeadlineThread.start { call.run() } } catch { call.fail(error) }
+        for same in Dictionary(grouping: calls, by: \.account).values {
+            do throws(CredentialError) {
+                try DeadlineThread.start { for call in same { call.run() } }
+            } catch {
+                for call in same { call.fail(error) }
+            }
         }
         return calls.compactMap { $0.remainder(by: deadline, of: milliseconds) }
     }
@@ -62,6 +67,9 @@ enum EndRevocation {
         private let isDone = OneShot<Void, Never>()
 
         init(_ part: Part) { self.part = part }
+
+        /// The ID of the account.
+        var account: String { part.account.id }
 
         func run() {
             do throws(CredentialError) {

@@ -54,6 +54,9 @@ struct LogoutCommand: Command {
         _ account: Account, in group: KeychainGroup, _ session: CommandSession, _ stores: any SecretStores
     ) throws(CredentialError) {
         let type = try definition(of: account, in: group, session)
+        let opensPage = try type.map { (type) throws(CredentialError) in
+            try mayOpenPage(of: type, account, session)
+        }
         let policy = try policy(of: account, by: type, session)
         if let policy, arguments[Self.all], !account.policies.contains(policy) { return }
         var endSession: [URI] = []
@@ -61,7 +64,7 @@ struct LogoutCommand: Command {
             try session.services(stores).signOut.forget(account, policy: policy, in: group) {
                 (grants) throws(CredentialError) in
                 guard let type else { return }
-                if arguments[Self.browser] { endSession = try pages(grants, type, account, session, stores) }
+                if opensPage == true { endSession = try pages(grants, type, account, session, stores) }
                 if arguments[Self.revoke] {
                     for (_, grant) in grants { try revoke(grant, type, account, group, session, stores) }
                 }
@@ -136,10 +139,6 @@ struct LogoutCommand: Command {
             if arguments[Self.revoke] || arguments[Self.browser] {
                 try account.check(seenBy: type, try resolver.registration(of: type), in: group)
             }
-            // The page gets the ID token.
-            if arguments[Self.browser], let page = type.endpoints[.endSession] {
-                try session.context.machine.trust.check(account, by: type.name, for: page)
-            }
             return type
         } catch {
             let isNeeded =
@@ -152,6 +151,23 @@ struct LogoutCommand: Command {
             }
             session.notices.warning("the tokens of \(account.id) were not revoked: \(error)")
             return nil
+        }
+    }
+
+    /// Whether the provider's sign-out page opens. The page gets the ID token, so a page of a definition needs a
+    /// definition that is confirmed. `--force` goes on without the page.
+    private func mayOpenPage(
+        of type: AccountType, _ account: Account, _ session: CommandSession
+    ) throws(CredentialError) -> Bool {
+        guard arguments[Self.browser] else { return false }
+        guard let page = type.endpoints[.endSession] else { return true }
+        do throws(CredentialError) {
+            try session.context.machine.trust.check(account, by: type.name, for: page)
+            return true
+        } catch {
+            guard arguments[Self.force] else { throw error }
+            session.notices.warning(error)
+            return false
         }
     }
 

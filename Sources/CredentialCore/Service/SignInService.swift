@@ -279,6 +279,7 @@ package struct SignInService: Sendable {
             set.account.expiresAt = result.tokens.accessToken?.expiresAt
             set.account.refreshExpiresAt = result.tokens.grant.refreshExpiresAt
             set.account.endsWithToken = result.tokens.endWithToken
+            set.replacesOthers = replaces
             // By then its person may have an account.
             if !forceNew { set.noteTakenUp(accounts.machine.random.bytes(TokenSet.markSize)) }
             try accounts.repository.keepSignIn(set, group)

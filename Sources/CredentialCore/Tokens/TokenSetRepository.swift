@@ -308,7 +308,9 @@ package struct TokenSetRepository: Sendable {
             if !isNew, set.account.store == .etcd, signIn == nil { throw error }
             do throws(CredentialError) {
                 if isNew, set.account.store.isInRecord {
-                    try keepSignIn(set, group)
+                    var waiting = set
+                    waiting.replacesOthers = replacing
+                    try keepSignIn(waiting, group)
                 } else if set.account.store == .etcd {
                     try keepLogin(signIn ?? "", of: set, replacing: replacing, mark: mark, group)
                 } else if set.account.store.isInRecord {

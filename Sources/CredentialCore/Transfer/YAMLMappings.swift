@@ -119,9 +119,9 @@ enum YAMLMappings {
         var indent = blanks(line)
         // A list of mappings is read as if it were one: the file of hub has a list of one user for each host.
         while rest.hasPrefix("- ") {
-            let inner = rest.dropFirst(2).drop(while: isBlank)
-            indent += max(1, rest.count - inner.count)
-            rest = inner
+            let inner = rest.dropFirst(2), blanks = inner.prefix(while: isBlank).count
+            indent += 2 + blanks
+            rest = inner.dropFirst(blanks)
         }
         rest = withoutProperties(rest) ?? rest
         guard let key = word(&rest, endsAtColon: true), !key.isEmpty else { return nil }

@@ -140,6 +140,14 @@ public struct OAuthClient: Sendable {
         try exchange(fields, endpoint).response
     }
 
+    /// Posts a form with the client's authentication, for a caller that judges by the status first.
+    func rawReply(
+        to fields: [FormURLEncoding.Field], of endpoint: URI, from place: LocalizedMessage
+    ) throws(CredentialError) -> RawResponse {
+        let answer = try exchange(fields, endpoint)
+        return RawResponse(response: answer.response, place: place, removal: answer.removal)
+    }
+
     /// Posts a form with the client's authentication and sorts the response. A refusal of any status is without the
     /// secrets of the request.
     ///
@@ -147,8 +155,7 @@ public struct OAuthClient: Sendable {
     func reply(
         to fields: [FormURLEncoding.Field], of endpoint: URI, from place: LocalizedMessage
     ) throws(CredentialError) -> EndpointResponse {
-        let answer = try exchange(fields, endpoint)
-        return try RawResponse(response: answer.response, place: place, removal: answer.removal).reply()
+        try rawReply(to: fields, of: endpoint, from: place).reply()
     }
 
     /// Posts a form with the client's authentication, and a proof of the key if one is required.

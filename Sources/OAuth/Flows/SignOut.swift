@@ -48,11 +48,12 @@ public struct SignOut: Sendable {
     private func revoke(
         _ token: Secret, _ hint: Hint, at endpoint: URI
     ) throws(CredentialError) -> OAuthError? {
-        let response = try client.post(
-            [("token", token.reveal()), ("token_type_hint", hint.rawValue)], to: endpoint)
+        let raw = try client.rawReply(
+            to: [("token", token.reveal()), ("token_type_hint", hint.rawValue)], of: endpoint,
+            from: "revocation endpoint of \(endpoint.origin)")
         // A reply of 200 has no body that means anything (RFC 7009 §2.2).
-        if (200..<300).contains(response.status) { return nil }
-        switch try EndpointResponse.sort(response, from: "revocation endpoint of \(endpoint.origin)") {
+        if (200..<300).contains(raw.response.status) { return nil }
+        switch try raw.reply() {
         case .object: return nil
         // The token is invalid already, as the request wants it (RFC 7009 §2.2).
         case .refused(let refusal)

@@ -46,6 +46,8 @@ public enum OAuthErrorMapping {
         _ refusal: OAuthError, in operation: ProviderOperation, type: String,
         clientKeys: [String] = ["client_id"]
     ) -> CredentialError {
+        // A challenge is for an access token, and a gateway may have sent it: it ends no grant.
+        let isDead = DeadGrantWords.contain(refusal)
         let refusal = refusal.withChallenge
         let isUnknown = refusal.isWithoutCode
         let shown = isUnknown ? "" : UntrustedText.shown(refusal.code, limit: 60)
@@ -70,7 +72,7 @@ public enum OAuthErrorMapping {
                 // this.
                 return make(.denied, "the provider requires a new sign-in", hint: login)
             }
-            if DeadGrantWords.contain(refusal) {
+            if isDead {
                 var error = make(.signInRequired, "the provider no longer accepts the refresh token", hint: login)
                 error.keepsGrant = true
                 return error

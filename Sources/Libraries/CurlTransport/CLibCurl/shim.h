@@ -76,6 +76,8 @@ static inline unsigned long credmgr_inflate(void *begin, void *inflate, void *en
     stream.available_out = room;
     // Z_FINISH, Z_STREAM_END
     *is_whole = ((int (*)(void *, int))inflate)(&stream, 4) == 1;
+    // Raw deflate has no mark of its own: only a body without a rest is known to be compressed.
+    if (window < 0 && stream.available_in != 0) *is_whole = 0;
     ((int (*)(void *))end)(&stream);
     return stream.total_out;
 }
