@@ -99,7 +99,7 @@ import Testing
         #expect(error?.code == .usage && set == before)
         #expect(error?.message.hasPrefix("keeps the sign-in of 2023-11-13 with scope openid read: ") == true)
         #expect(error?.hint == "to end it: credmgr login --account 0123456789abcdef --replace")
-        // Whoever says so ends it, and a grant that can do all of that takes its place.
+        // `--replace` ends it, and a grant that can do all of that takes its place.
         _ = try set.add(new, of: "", replacing: true, now: Self.now)
         #expect(set.allGrants.map(\.grant) == [new])
         set = before

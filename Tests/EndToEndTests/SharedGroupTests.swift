@@ -58,7 +58,7 @@ import Testing
         let shown = try two.json(join + ["--json"]).object
         let fingerprint = try #require(shown?["fingerprint"]?.string)
         #expect(shown?["admitted"] == false && first == "host: two\nfingerprint: \(fingerprint)\n")
-        // What was shown first lets it in.
+        // The fingerprint that the first call printed admits the host.
         try one.run(["groups", "admit", SharedHosts.group, "two", "--fingerprint", fingerprint])
         #expect(try two.run(SharedHosts.token()).line == one.run(SharedHosts.token()).line)
         try two.run(join, exits: 2)

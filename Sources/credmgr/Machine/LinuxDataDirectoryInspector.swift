@@ -157,7 +157,7 @@ private struct GroupFile {
         groups = parts.dropLast(3).joined(separator: "/")
     }
 
-    /// Whose space in the journal the file is; `nil` for another file.
+    /// The account that the file reserves space in the journal for; `nil` for another file.
     var reserveOwner: String? {
         let suffix = ".reserve"
         guard folder == "journal", !name.hasPrefix("."), name.hasSuffix(suffix) else { return nil }
